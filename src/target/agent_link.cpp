@@ -6,11 +6,9 @@ namespace holdfast::target {
 
 namespace {
 
-constexpr uint64_t answer_ms = 10 * 60 * 1000;
-
 class LinkLine final : public AgentLine {
  public:
-  Status connect(const std::string& endpoints, const transport::Agreement& agreement, uint64_t connect_ms) {
+  Status connect(const std::string& endpoints, const transport::Agreement& agreement, uint64_t connect_ms, uint64_t answer_ms) {
     HF_TRY(link_.connect(endpoints, agreement, connect_ms));
     link_.wait_up_to(answer_ms);
     return {};
@@ -26,10 +24,10 @@ class LinkLine final : public AgentLine {
 
 }  // namespace
 
-OpenLine line_to(const std::string& endpoints, const transport::Agreement& agreement, uint64_t connect_ms) {
-  return [endpoints, agreement, connect_ms]() -> Result<std::unique_ptr<AgentLine>> {
+OpenLine line_to(const std::string& endpoints, const transport::Agreement& agreement, uint64_t connect_ms, uint64_t answer_ms) {
+  return [=]() -> Result<std::unique_ptr<AgentLine>> {
     auto line = std::make_unique<LinkLine>();
-    HF_TRY(line->connect(endpoints, agreement, connect_ms));
+    HF_TRY(line->connect(endpoints, agreement, connect_ms, answer_ms));
     return std::unique_ptr<AgentLine>(std::move(line));
   };
 }

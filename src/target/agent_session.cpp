@@ -25,10 +25,32 @@ std::optional<std::vector<iovec>> first(std::span<const iovec> vectors, uint64_t
   return some;
 }
 
-Status senseless() { return Status(Kind::io, "the agent's answer makes no sense", EPROTO); }
 bool connection_broke(const Status& status) { return status.kind() == Kind::io && status.sys_errno() != EPROTO; }
 
 }  // namespace
+
+Status send_request(AgentLine& line, AgentRequest& request, const std::string& name, std::span<const iovec> bulk) {
+  request.name_bytes = uint32_t(name.size()), request.bulk_bytes = uint32_t(total_bytes(bulk));
+  std::vector<iovec> out{{&request, sizeof request}, {const_cast<char*>(name.data()), name.size()}};
+  out.insert(out.end(), bulk.begin(), bulk.end());
+  return line.send(out);
+}
+
+// Who goes on wants to know how far the session has come.
+Status send_begin(AgentLine& line, std::span<const SessionId> ids, bool go_on) {
+  AgentRequest request;
+  request.op = uint16_t(AgentOp::begin), request.flags = go_on, request.quiet = !go_on;
+  const iovec bulk{const_cast<SessionId*>(ids.data()), ids.size_bytes()};
+  return send_request(line, request, "", {&bulk, 1});
+}
+
+Status receive_header(AgentLine& line, uint32_t number, AgentAnswer& answer) {
+  const iovec head{&answer, sizeof answer};
+  HF_TRY(line.receive({&head, 1}));
+  return answer.number == number && sensible(answer) ? Status() : senseless_answer();
+}
+
+Status senseless_answer() { return Status(Kind::io, "the agent's answer makes no sense", EPROTO); }
 
 SessionChannel::SessionChannel(const SessionId& id, std::vector<SessionId> instead, OpenLine open)
     : id_(id), instead_(std::move(instead)), open_(std::move(open)), owner_(process_id()) {}
@@ -103,9 +125,8 @@ void SessionChannel::post_alone(AgentRequest request, const std::string& name) {
     if (!ask_alone(nothing, "", {}, answer, sentence, {}).ok()) return give_up();
   }
   request.number = ++number_, request.quiet = 1;
-  request.name_bytes = uint32_t(name.size()), request.bulk_bytes = 0;
   posted_.push_back({request, name});
-  if (line_ && send(request, name, {}).ok()) return;
+  if (line_ && send_request(*line_, request, name, {}).ok()) return;
   line_.reset();
   // Not with the next question: others may wait for the lock that this lets go of.
   if (!over_connections([] { return Status(); }).ok()) give_up();
@@ -114,11 +135,9 @@ void SessionChannel::post_alone(AgentRequest request, const std::string& name) {
 Status SessionChannel::ask_alone(AgentRequest& request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer,
                                  std::string& sentence, std::span<const iovec> into) {
   if (over_) return Status(Kind::io, "there is no session with the agent any more", EIO);
-  const uint64_t bytes = total_bytes(bulk);
   request.number = ++number_;
-  request.name_bytes = uint32_t(name.size()), request.bulk_bytes = uint32_t(bytes);
   return over_connections([&]() -> Status {
-    HF_TRY(send(request, name, bulk));
+    HF_TRY(send_request(*line_, request, name, bulk));
     HF_TRY(receive(request.number, answer, sentence, into));
     forget_posted(request.number);
     return {};
@@ -142,11 +161,7 @@ Status SessionChannel::open_line(bool go_on) {
   line_ = std::move(*fresh);
   std::vector<SessionId> ids{id_};
   if (!go_on) ids.insert(ids.end(), instead_.begin(), instead_.end());
-  AgentRequest request;
-  request.op = uint16_t(AgentOp::begin), request.flags = go_on, request.quiet = !go_on;
-  request.bulk_bytes = uint32_t(ids.size() * sizeof ids[0]);
-  const iovec bulk{ids.data(), request.bulk_bytes};
-  return send(request, "", {&bulk, 1});
+  return send_begin(*line_, ids, go_on);
 }
 
 // What was posted is sent again as far as it was not carried out. The question that follows has its own number: the agent carries it out, or answers
@@ -161,7 +176,7 @@ Status SessionChannel::go_on() {
     if (Status status = status_of(answer, std::move(sentence)); !status.ok()) return Status(Kind::io, status.sentence(), EPROTO);
     forget_posted(uint32_t(answer.value));
   }
-  for (const Posted& one : posted_) HF_TRY(send(one.request, one.name, {}));
+  for (Posted& one : posted_) HF_TRY(send_request(*line_, one.request, one.name, {}));
   return {};
 }
 
@@ -169,18 +184,10 @@ void SessionChannel::forget_posted(uint32_t last) {
   while (!posted_.empty() && int32_t(posted_.front().request.number - last) <= 0) posted_.pop_front();
 }
 
-Status SessionChannel::send(const AgentRequest& request, const std::string& name, std::span<const iovec> bulk) {
-  std::vector<iovec> out{{const_cast<AgentRequest*>(&request), sizeof request}, {const_cast<char*>(name.data()), name.size()}};
-  out.insert(out.end(), bulk.begin(), bulk.end());
-  return line_->send(out);
-}
-
 Status SessionChannel::receive(uint32_t number, AgentAnswer& answer, std::string& sentence, std::span<const iovec> into) {
-  iovec head{&answer, sizeof answer};
-  HF_TRY(line_->receive({&head, 1}));
+  HF_TRY(receive_header(*line_, number, answer));
   auto room = first(into, answer.bulk_bytes);
-  if (answer.number != number || !sensible(answer) || !room) return senseless();
-  if (incarnation_ != 0 && answer.incarnation != incarnation_) return senseless();
+  if (!room || (incarnation_ != 0 && answer.incarnation != incarnation_)) return senseless_answer();
   incarnation_ = answer.incarnation;
   sentence.resize(answer.sentence_bytes);
   room->insert(room->begin(), iovec{sentence.data(), sentence.size()});

@@ -28,6 +28,14 @@ class AgentLine {
 // To the agent that was spoken with first, and to no successor.
 using OpenLine = std::function<Result<std::unique_ptr<AgentLine>>()>;
 
+// What goes over a line, as both sessions and the sums of other nodes' agents have it. The lengths in the header become those of what follows it.
+Status send_request(AgentLine& line, AgentRequest& request, const std::string& name, std::span<const iovec> bulk);
+// The first one of a connection.
+Status send_begin(AgentLine& line, std::span<const SessionId> ids, bool go_on);
+// The header of the answer to that request; its sentence and bytes are to be received next.
+Status receive_header(AgentLine& line, uint32_t number, AgentAnswer& answer);
+Status senseless_answer();
+
 class SessionChannel final : public AgentChannel {
  public:
   // `instead`: sessions that end, because this one takes their place.
@@ -60,7 +68,6 @@ class SessionChannel final : public AgentChannel {
   Status over_connections(const std::function<Status()>& talk);
   Status open_line(bool go_on);
   Status go_on();
-  Status send(const AgentRequest& request, const std::string& name, std::span<const iovec> bulk);
   Status receive(uint32_t number, AgentAnswer& answer, std::string& sentence, std::span<const iovec> into);
   void forget_posted(uint32_t last);
   void give_up();
