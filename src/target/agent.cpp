@@ -64,6 +64,14 @@ class Wire {
     Status status = part.status();
     return status.ok() ? status : Status(status.kind(), fmt::format("{}: {}", label_, status.sentence()), status.sys_errno());
   }
+  // What a `get` among several has brought, or that there is none. Nothing after another failure: a larger object is asked for in pieces, and what
+  // failed may be otherwise by then.
+  std::optional<Result<Bytes>> got(AgentTogether::Part& part) const {
+    Status status = told(part);
+    if (status.ok()) return std::move(part.bytes);
+    if (status.kind() == Kind::not_found) return status;
+    return std::nullopt;
+  }
   void post_close(uint32_t handle) {
     AgentRequest request;
     request.op = uint16_t(AgentOp::close), request.handle = handle;
@@ -367,12 +375,7 @@ class AgentTarget final : public Target {
     if (!parts.ok()) return parts.status();
     if (parts->size() <= before + 1) HF_TRY(wire_->told(parts->back()));
     Locked locked{std::make_unique<AgentLock>(wire_, uint32_t((*parts)[before].answer.value)), {}};
-    if (parts->size() > before + 1) {
-      AgentTogether::Part& read = parts->back();
-      Status status = wire_->told(read);
-      if (status.ok()) locked.object = std::move(read.bytes);
-      else if (status.kind() == Kind::not_found) locked.object = std::move(status);  // a larger one is asked for in pieces
-    }
+    if (parts->size() > before + 1) locked.object = wire_->got(parts->back());
     return locked;
   }
   Result<std::vector<std::string>> break_locks(const std::string& directory) override { return ask_names(AgentOp::break_locks, directory); }
@@ -436,12 +439,8 @@ Result<std::shared_ptr<Target>> attach_to_agent(std::shared_ptr<AgentChannel> ch
   DirectoryId id{std::string(reinterpret_cast<const char*>(attached.bytes.data()), attached.bytes.size()), attached.answer.value,
                  attached.answer.other};
   std::unique_ptr<Result<Bytes>> first;
-  if (parts->size() > 1) {
-    Status read = wire->told((*parts)[1]);
-    if (read.ok()) first = std::make_unique<Result<Bytes>>(std::move((*parts)[1].bytes));
-    else if (read.kind() == Kind::not_found)
-      first = std::make_unique<Result<Bytes>>(std::move(read));  // any other failure may be another one by then
-  }
+  if (parts->size() > 1)
+    if (auto read = wire->got((*parts)[1])) first = std::make_unique<Result<Bytes>>(std::move(*read));
   return std::shared_ptr<Target>(std::make_shared<AgentTarget>(std::move(wire), std::move(id), read_first, std::move(first)));
 }
 
