@@ -188,6 +188,9 @@ TEST_F(MemoryOfClients, who_does_not_take_its_answer_while_others_wait_is_reset)
     target::AgentRequest request;
     request.op = uint16_t(AgentOp::read), request.number = ++one.number, request.handle = one.handle, request.length = unit;
     one.send(request, "", 0);
+    // Its answer has memory, as soon as the beginning of it is there.
+    pollfd begun{one.fd.get(), POLLIN, 0};
+    ASSERT_EQ(poll(&begun, 1, 20000), 1);
   }
   const auto fast = client(50);
   const auto object = *fast->open("fast", OpenMode::create);
