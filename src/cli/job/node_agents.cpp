@@ -33,7 +33,7 @@ std::string words_there(const NodeDirectories& node, const AgentStart& how) {
                                   shell_quoted(agents_directory()), shell_quoted(self ? *self : "holdfast"), how.makes_missing ? " --make" : "",
                                   how.linger_s, node.node);
   for (const std::string& directory : node.directories) words += " " + shell_quoted(directory);
-  return words + " >&2 </dev/null";
+  return words + " >/dev/null </dev/null";  // the addresses; what goes wrong is on standard error
 }
 
 // What it says is for the user; that an agent does not come up is found when it is asked.
