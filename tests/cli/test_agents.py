@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import time
 import unittest
 
@@ -330,10 +331,19 @@ class Agents(CommandTest):
             file.seek(0)
             file.write(bytes([sound[0] ^ 255]))
         self.holdfast("agents", "stop", "n2")
-        self.assertIn("unknown", self.holdfast("verify", "out.dat", expect=3).stdout)
+        said = self.holdfast("verify", "out.dat", expect=3).stdout
+        self.assertIn("unknown", said)
+        self.assertIn("damage", said)
         self.assertIn("cannot be rebuilt from what is reachable", self.holdfast("repair", "out.dat", expect=3).stdout)
         self.holdfast("cat", "out.dat", expect=3, text=False)
-        self.restart(addresses[1])
+        self.holdfast("agents", "stop")
+        said = self.holdfast("verify", "out.dat", expect=3).stdout
+        for words in ("unknown", "nothing of it can be read until more targets answer", f"on n1: holdfast agents start --node n1 {self.path('n1.disk')}"):
+            self.assertIn(words, said)
+        for words in ("damage", "holdfast repair"):
+            self.assertNotIn(words, said)
+        for address in addresses:
+            self.restart(address)
         self.holdfast("repair", "out.dat")
         self.holdfast("verify", "out.dat")
         self.assertEqual(self.cat(), content)

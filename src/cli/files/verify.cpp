@@ -56,6 +56,8 @@ void print_findings(const engine::VerifyReport& r, bool all) {
 
 void print_report(const engine::VerifyReport& r, bool all) {
   print_status(r.status, r.finding_count == 0);
+  // What is out of reach is named by now; of damage nothing is known.
+  if (r.status.health == engine::Health::unknown && r.units == 0) return show("  nothing of it can be read until more targets answer\n");
   print_findings(r, all);
   const auto unseen = uint64_t(std::count_if(r.status.members.begin(), r.status.members.end(), [](const engine::MemberReport& m) {
     return m.state == "lost" || m.state == "unreached" || m.state == "stale";
