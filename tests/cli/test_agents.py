@@ -497,6 +497,29 @@ class Agents(CommandTest):
         self.assertFalse(os.path.exists(f"/proc/{process}"))
         self.assertEqual(os.listdir(self.path("agents")).count("n1.agent"), 0, "and its note is gone")
 
+    def ticks_of(self, process):
+        """Of processor time."""
+        with open(f"/proc/{process}/stat") as file:
+            return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+
+    def test_idle_agents_take_no_processor_time(self):
+        """Nor does who would start one again. A program is connected, with a file that it does not use."""
+        os.mkdir(self.path("n1.disk"))
+        self.holdfast("agents", "start", "--restart", "--this-node-only", "--node", "n1", self.path("n1.disk"))
+        process = self.agent_of("n1")
+        with open(f"/proc/{process}/stat") as file:
+            processes = [process, int(file.read().rsplit(")", 1)[1].split()[1])]
+        self.assertTrue(all(self.is_agent(one) for one in processes))
+        job = self.begin("run", "--protect", "mirror:1", "--path", "*.dat", "--targets", f"n1:{self.path('n1.disk')}", "--",
+                         sys.executable, "-c", "f = open('out.dat', 'wb'); f.write(b'x'); f.flush(); print('open', flush=True); input()")
+        self.assertEqual(job.stdout.readline(), "open\n")
+        before = [self.ticks_of(one) for one in processes]
+        time.sleep(3)
+        after = [self.ticks_of(one) for one in processes]
+        self.assertLessEqual(sum(after) - sum(before), 1, "a tick is a hundredth of a second")
+        _, said = job.communicate("\n", timeout=30)
+        self.assertEqual(job.returncode, 0, said)
+
     def test_run_simulates_nodes_and_finds_them_again(self):
         run = ["run", "--protect", "rs:2+1", "--path", "*.dat", "--simulate-nodes", "3", "--", "sh", "-c"]
         self.holdfast(*run, "printf 'first line\\n' > out.dat")
