@@ -1,10 +1,17 @@
 // What a file manager does with a protected file as a whole: remove, rename, list.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "catalog/catalog.hpp"
 #include "catalog/entry.hpp"
+#include "catalog/give_way.hpp"
 #include "catalog/hidden_names.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/probe.hpp"
@@ -133,6 +140,32 @@ Status say_where(const std::string& path, const Settings& settings) {
   return there->path_keeper->publish(there->manifest, true);
 }
 
+// By one rename; what was there is `aside` then, by its sidecar alone. A sidecar that is missing after the rename is made by the next who writes. With
+// `durable` no loss of power leaves one file's sidecar beside what leads to the other.
+Status take_path(const std::string& from, const std::string& path, const std::string& aside, bool durable) {
+  const auto settle = [&] { return durable ? sync_directory(parent_of(path)) : Status(); };
+  HF_TRY(move(sidecar_of(path), sidecar_of(aside), true));
+  Status entry = settle();
+  if (entry.ok()) entry = move(from, path);
+  if (!entry.ok()) {
+    (void)move(sidecar_of(aside), sidecar_of(path), true);
+    return entry;
+  }
+  HF_TRY(settle());
+  (void)move(sidecar_of(from), sidecar_of(path), true);
+  return {};
+}
+
+// Owner, lists of permissions and attributes.
+Status take_looks(const std::string& from, const std::string& to, const struct stat& state) {
+  const Descriptor directory(environment().openat(AT_FDCWD, parent_of(from).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+  const Descriptor note = open_to_read(to);
+  if (!directory || !note) return Status::from_errno(errno, to);
+  environment().say_as_of(directory.get(), name_of(from).c_str(), note.get(), true);
+  (void)environment().fchown(note.get(), state.st_uid, state.st_gid);
+  return {};
+}
+
 }  // namespace
 
 Status remove(const std::string& path, const Settings& settings) {
@@ -195,16 +228,21 @@ Status replace(const std::string& from, const std::string& to, const std::string
   if (!both || !going->read_only.ok()) return Status(Kind::unsupported, to_path + " cannot be replaced at once");
   const auto held = hold(*going, to_path, settings);
   if (held.status().kind() == Kind::busy) return held.status();
-  HF_TRY(move(sidecar_of(to_path), sidecar_of(aside_path), true));
-  if (const Status entry = move(from_path, to_path); !entry.ok()) {
-    (void)move(sidecar_of(aside_path), sidecar_of(to_path), true);
-    return entry;
-  }
-  // From here on it is done; a sidecar that is missing is made by the next who writes.
-  (void)move(sidecar_of(from_path), sidecar_of(to_path), true);
+  HF_TRY(take_path(from_path, to_path, aside_path, false));
   (void)say_where(to_path, settings);
   return {};
 }
+
+namespace {
+
+// From the rename on there is nothing else that leads to it. A sidecar that is there already was put aside by somebody who was killed before the rename.
+Status be_found_by_sidecar(const Located& located, const std::string& aside) {
+  layout::Manifest manifest = located.manifest;
+  HF_TRY(located.path_keeper->publish(manifest, true));
+  return Sidecar::remove(sidecar_of(aside));
+}
+
+}  // namespace
 
 Status give_way_to_plain(const Located& located, const std::string& copy, const Settings& settings) {
   const std::string path = absolute_path(located.manifest.path), aside = parent_of(path) + "/" + removed_name(located.manifest.file_id);
@@ -212,10 +250,7 @@ Status give_way_to_plain(const Located& located, const std::string& copy, const 
   const Entry entry = look_at_entry(path);
   if (!located.read_only.ok() || !is_our_entry(entry, located.manifest) || !leads_by_itself(path, located.manifest))
     return Status(Kind::unsupported, path + " is no entry of its own of the protected file; bring it back first: holdfast repair " + path);
-  // From the rename on it is found by this alone. One that is there already was put aside by somebody who was killed before the rename.
-  layout::Manifest manifest = located.manifest;
-  HF_TRY(located.path_keeper->publish(manifest, true));
-  HF_TRY(Sidecar::remove(sidecar_of(aside)));
+  HF_TRY(be_found_by_sidecar(located, aside));
   HF_TRY(move(sidecar_of(path), sidecar_of(aside), true));
   if (const Status renamed = move(copy, path); !renamed.ok()) {
     (void)move(sidecar_of(aside), sidecar_of(path), true);
@@ -223,6 +258,44 @@ Status give_way_to_plain(const Located& located, const std::string& copy, const 
   }
   HF_TRY(sync_directory(parent_of(path)));
   return remove(aside, settings);
+}
+
+uint32_t mode_at_path(const layout::Manifest& manifest) {
+  const Entry entry = look_at_entry(manifest.path);
+  const bool says = entry.kind == EntryKind::stub && entry.stub.file_id == manifest.file_id;
+  return (says ? own_mode(entry.state.mode, entry.stub.mode) : manifest.mode) & 0777;
+}
+
+Status check_can_give_way(const Located& located) {
+  const std::string path = absolute_path(located.manifest.path);
+  if (!located.read_only.ok()) return located.read_only;
+  if (!leads_by_itself(path, located.manifest)) return Status(Kind::unsupported, path + " is no entry of its own of the protected file");
+  struct stat state;
+  if (environment().fstatat(AT_FDCWD, path.c_str(), &state, AT_SYMLINK_NOFOLLOW) != 0) return Status::from_errno(errno, path);
+  if (state.st_nlink > 1) return Status(Kind::unsupported, path + " has other names too, which would lead nowhere; remove those first");
+  if (state.st_uid != geteuid()) return Status(Kind::access, path + " belongs to another user, who has to do this", EPERM);
+  return {};
+}
+
+Status give_way_to_another(const Located& located, Located& by, const Settings& settings) {
+  HF_TRY(check_can_give_way(located));
+  const std::string path = absolute_path(located.manifest.path), from = absolute_path(by.manifest.path),
+                    aside = parent_of(path) + "/" + removed_name(located.manifest.file_id);
+  struct stat state;
+  if (environment().fstatat(AT_FDCWD, path.c_str(), &state, AT_SYMLINK_NOFOLLOW) != 0) return Status::from_errno(errno, path);
+  HF_TRY(take_looks(path, from, state));
+  HF_TRY(be_found_by_sidecar(located, aside));
+  HF_TRY(take_path(from, path, aside, true));
+  // It is done. To say where it is was no change of the file.
+  (void)say_where(path, settings);
+  const timespec times[2] = {state.st_atim, state.st_mtim};
+  syscall(SYS_utimensat, AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW);
+  auto there = locate(path, settings, {.ignore_edits = true});
+  if (!there) return there.status();
+  (void)there->path_keeper->publish(there->manifest, true);
+  by = std::move(*there);
+  (void)remove(aside, settings);  // of a node that has just gone nothing can be removed
+  return {};
 }
 
 Result<std::vector<layout::Manifest>> list_set(const TargetSet& set) {

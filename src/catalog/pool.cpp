@@ -25,12 +25,6 @@ namespace {
 constexpr size_t probed_at_once = 64;  // lanes are kept for no more
 constexpr auto passed_over_for = std::chrono::seconds(60);
 
-size_t count_nodes(const std::vector<std::string>& directories) {
-  std::set<std::string> nodes;
-  for (const std::string& directory : directories) nodes.insert(node_of(directory));
-  return nodes.size();
-}
-
 // ---- which nodes a file is on
 
 // A node that has just not answered is asked last for a while: each new file would wait for it until its deadline.
@@ -457,16 +451,28 @@ Ring ring_of(const Located& file, const std::map<std::string, Domain>& domains) 
   return ring;
 }
 
-// Those of nodes that keep no part of the file, and that the file of domains knows where there is one: agents of other jobs are among them.
-std::vector<std::string> free_of(const Located& file, const std::vector<std::string>& candidates, const std::string& domains_file,
-                                 const std::map<std::string, Domain>& domains) {
+using Domains = std::map<std::string, Domain>;
+
+Result<Domains> domains_of(const Settings& settings) {
+  if (settings.domains.empty()) return Domains();
+  return read_domains(settings.domains);
+}
+
+// Those that the file of domains knows where there is one: agents of other jobs are among them.
+std::vector<std::string> placed(std::vector<std::string> candidates, const Settings& settings, const Domains& domains) {
+  if (!settings.domains.empty()) std::erase_if(candidates, [&](const std::string& one) { return !domains.count(node_of(one)); });
+  return candidates;
+}
+
+// Those of nodes that keep no part of the file.
+std::vector<std::string> free_of(const Located& file, std::vector<std::string> candidates) {
   std::set<std::string> taken;
   for (const layout::ManifestMember& member : file.manifest.members) taken.insert(node_of(member.path));
-  std::vector<std::string> free;
-  for (const std::string& candidate : candidates)
-    if (!taken.count(node_of(candidate)) && (domains_file.empty() || domains.count(node_of(candidate)))) free.push_back(candidate);
-  return free;
+  std::erase_if(candidates, [&](const std::string& one) { return taken.count(node_of(one)) > 0; });
+  return candidates;
 }
+
+bool can_be_member(const Probe& probe) { return probe.reachable() && probe.pool && check_can_join(probe); }
 
 }  // namespace
 
@@ -477,33 +483,57 @@ Result<std::vector<std::pair<int, std::string>>> choose_live(const Located& file
   for (const Member& member : file.members)
     if (!member.usable()) lost.push_back(member.index);
   if (lost.empty()) return chosen;
-  std::map<std::string, Domain> domains;
-  if (!settings.domains.empty()) {
-    auto read = read_domains(settings.domains);
-    if (!read) return read.status();
-    domains = std::move(*read);
-  }
-  Ring ring = ring_of(file, domains);
-  auto draw = Draw::from(free_of(file, candidates, settings.domains, domains), settings.domains, file.manifest.file_id);
+  const auto domains = domains_of(settings);
+  if (!domains) return domains.status();
+  Ring ring = ring_of(file, *domains);
+  auto draw = Draw::from(placed(free_of(file, candidates), settings, *domains), settings.domains, file.manifest.file_id);
   if (!draw) return draw.status();
   for (size_t next = 0; next < lost.size();) {
     const size_t place = size_t(lost[next]);
     const auto path = draw->next_for(ring, place);
     if (!path) break;
     const Probe probe = std::move(probe_directories({*path}, {}, settings.deadline_ms)[0]);
-    if (!probe.reachable() || !probe.pool || !check_can_join(probe)) {
+    if (!can_be_member(probe)) {
       (void)draw->drop(*path);
       continue;
     }
     if (!settings.domains.empty()) ring.racks[place] = draw->rack_of(*path);
     chosen.emplace_back(lost[next++], *path);
   }
-  if (chosen.size() == lost.size()) return chosen;
+  return chosen;
+}
+
+Status too_few_live(const Located& file, size_t found, const Settings& settings) {
+  const auto lost = std::count_if(file.members.begin(), file.members.end(), [](const Member& member) { return !member.usable(); });
+  const auto number = [](auto count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); };
   return Status(Kind::not_found,
-                fmt::format("{} has {} lost members and {} live nodes are known that keep no part of it{}; start agents on more nodes, or "
-                            "name directories with --replace OLD=NEW",
-                            file.manifest.path, lost.size(), chosen.size(),
-                            settings.domains.empty() ? "" : fmt::format(" and stand in {}", settings.domains)));
+                fmt::format("{} has {} and {} that keep{} no part of it {} known{}; start agents on more nodes, or name directories with --replace "
+                            "OLD=NEW",
+                            file.manifest.path, number(lost, "lost member"), number(found, "live node"), found == 1 ? "s" : "",
+                            found == 1 ? "is" : "are", settings.domains.empty() ? "" : fmt::format(" and stand in {}", settings.domains)));
+}
+
+Result<std::vector<std::string>> live_members(const Located& file, std::vector<std::string> candidates, const Settings& settings) {
+  for (const Member& member : file.members) candidates.push_back(member.path);
+  for (std::string& candidate : candidates) candidate = absolute_target(candidate);
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  const auto domains = domains_of(settings);
+  if (!domains) return domains.status();
+  candidates = placed(std::move(candidates), settings, *domains);
+  std::vector<std::string> live;
+  for (size_t i = 0; i < candidates.size(); i += probed_at_once) {
+    const auto end = candidates.begin() + std::ptrdiff_t(std::min(i + probed_at_once, candidates.size()));
+    for (const Probe& probe : probe_directories({candidates.begin() + std::ptrdiff_t(i), end}, {}, settings.deadline_ms))
+      if (can_be_member(probe)) live.push_back(probe.path);
+  }
+  return live;
+}
+
+size_t count_nodes(const std::vector<std::string>& directories) {
+  std::set<std::string> nodes;
+  for (const std::string& directory : directories) nodes.insert(node_of(directory));
+  return nodes.size();
 }
 
 }  // namespace holdfast::catalog

@@ -34,8 +34,14 @@ Result<TargetSet> look_at_pool(const std::vector<std::string>& directories, uint
 // A directory of a pool, or an empty one that is made one, that is to take the place of the file's member `index`. The file's manifest alone
 // tells of it, once the file is there. It must be no other member's, nor of another member's node.
 Result<Member> prepare_pool_member(const Located& file, int index, const std::string& new_path, const Settings& settings);
-// Of `candidates`, directories of pools, one for each of the file's members that are lost: none of a node that keeps a part of the file.
+// Of `candidates`, directories of pools, one for each of the file's members that are lost, as far as there are some: none of a node that keeps a part
+// of the file.
 Result<std::vector<std::pair<int, std::string>>> choose_live(const Located& file, const std::vector<std::string>& candidates,
                                                              const Settings& settings);
+// There are `found` for them.
+Status too_few_live(const Located& file, size_t found, const Settings& settings);
+// Of `candidates` and the file's members those that a file can have as its own: directories of pools that answer, of nodes that `settings.domains` names.
+Result<std::vector<std::string>> live_members(const Located& file, std::vector<std::string> candidates, const Settings& settings);
+size_t count_nodes(const std::vector<std::string>& directories);
 
 }  // namespace holdfast::catalog

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/node_path.hpp"
 #include "base/shell_word.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/pool.hpp"
 #include "engine/plausible.hpp"
+#include "engine/restripe.hpp"
 
 namespace holdfast::engine {
 
@@ -35,18 +37,12 @@ struct Move {
 };
 
 // A file on a pool: its manifest alone will tell of the new members.
-Status begin_pool_moves(catalog::Located& located, std::vector<Replacement> replacements, const std::vector<std::string>* live,
-                        const Settings& settings) {
+Status begin_pool_moves(catalog::Located& located, const std::vector<Replacement>& replacements, const Settings& settings) {
   const std::string& path = located.manifest.path;
   const auto at = [&](const std::string& place) {
     return std::find_if(located.members.begin(), located.members.end(),
                         [&](const catalog::Member& m) { return plain_address(m.path) == plain_address(place); });
   };
-  if (live) {
-    auto chosen = catalog::choose_live(located, *live, settings);
-    if (!chosen) return chosen.status();
-    for (const auto& [index, onto] : *chosen) replacements.push_back({located.members[size_t(index)].path, onto});
-  }
   if (replacements.empty()) return {};
   HF_TRY(enough_left(located, settings));
   for (const Replacement& r : replacements) {
@@ -106,26 +102,59 @@ Status end_moves(const catalog::Located& located, const std::vector<Move>& moves
   return Status();
 }
 
-Result<RepairReport> look_and_repair(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
-                                     const Progress& progress, const std::vector<std::string>* live) {
+// Nodes that keep nothing of the file are too few, as `few` says: it is written anew over those that live.
+Result<FileRepair> write_anew(const catalog::Located& located, const std::vector<std::string>& candidates, const Status& few,
+                              const Settings& settings, const Progress& progress) {
+  auto live = catalog::live_members(located, candidates, settings);
+  if (!live) return live.status();
+  if (int(catalog::count_nodes(*live)) < located.manifest.geometry.scheme.width()) return few;
+  const auto fresh = restripe(located.manifest.path, std::move(*live), settings, progress);
+  FileRepair report;
+  report.stopped = fresh.status().sys_errno() == ECANCELED;
+  if (!fresh && !report.stopped)
+    return Status(fresh.status().kind(),
+                  fmt::format("{}: too few nodes are free for its lost members, and it cannot be written anew over those that live: {}",
+                              located.manifest.path, fresh.status().sentence()),
+                  fresh.status().sys_errno());
+  if (fresh) report.written_anew = fresh->members.size();
+  auto status = file_status(fresh ? *fresh : located, settings);
+  if (!status) return status.status();
+  report.status = std::move(*status);
+  return report;
+}
+
+Result<FileRepair> look_and_repair(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
+                                   const Progress& progress, const std::vector<std::string>* live) {
   auto located = catalog::locate(path, settings, {.adopt_replacements = true, .ignore_edits = revert});
   if (!located) return located.status();
   HF_TRY(check_plausible(*located, settings));
   const bool pool = located->manifest.pool;
   if (live && !pool) return Status(Kind::invalid, fmt::format("{} is not on a pool of nodes; name the directories with --replace OLD=NEW", path));
-  if (pool) HF_TRY(begin_pool_moves(*located, replacements, live, settings));
+  auto onto_pool = pool ? replacements : std::vector<Replacement>();
+  if (live) {
+    HF_TRY(enough_left(*located, settings));
+    const auto chosen = catalog::choose_live(*located, *live, settings);
+    if (!chosen) return chosen.status();
+    const auto lost = std::count_if(located->members.begin(), located->members.end(), [](const catalog::Member& m) { return !m.usable(); });
+    const Status few = std::ssize(*chosen) < lost ? catalog::too_few_live(*located, chosen->size(), settings) : Status();
+    if (!few.ok() && replacements.empty()) return write_anew(*located, *live, few, settings, progress);
+    HF_TRY(few);
+    for (const auto& [index, onto] : *chosen) onto_pool.push_back({located->members[size_t(index)].path, onto});
+  }
+  HF_TRY(begin_pool_moves(*located, onto_pool, settings));
   auto moves = begin_moves(*located, pool ? std::vector<Replacement>() : replacements, settings);
   if (!moves) return moves.status();
   auto report = repair(*located, settings, progress);
   if (report) HF_TRY(end_moves(*located, *moves, settings));
   if (report && revert) HF_TRY(located->path_keeper->publish(located->manifest, true));
-  return report;
+  if (!report) return report.status();
+  return FileRepair{std::move(*report), 0};
 }
 
 }  // namespace
 
-Result<RepairReport> repair_file(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
-                                 const Progress& progress, const std::vector<std::string>* live) {
+Result<FileRepair> repair_file(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
+                               const Progress& progress, const std::vector<std::string>* live) {
   for (int times = 1;; ++times) {
     auto report = look_and_repair(path, replacements, revert, settings, progress, live);
     const bool replaced_meanwhile = report.status().kind() == Kind::stale && report.status().sys_errno() == ESTALE;

@@ -1,6 +1,5 @@
 #include "tree/conversion.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -9,15 +8,13 @@
 #include "base/raw_syscalls.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/environment.hpp"
-#include "engine/protected_file.hpp"
+#include "engine/copy_whole.hpp"
 #include "exchange/exchange.hpp"
 #include "layers/plain/plain_file.hpp"
 
 namespace holdfast::tree {
 
 namespace {
-
-constexpr uint64_t piece_bytes_wanted = 16 << 20;
 
 bool is_unchanged(int source, const struct stat& before) {
   struct stat now;
@@ -26,24 +23,6 @@ bool is_unchanged(int source, const struct stat& before) {
 
 Status changed(const std::string& path) { return Status(Kind::busy, path + " was written while it was renamed; try again", EBUSY); }
 
-bool all_zero(ByteView bytes) { return bytes[0] == std::byte(0) && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0; }
-
-// Zeros stay holes; the size is set last.
-Status copy(FileLayer& from, uint64_t size, engine::ProtectedFile& to, const std::string& source_path) {
-  const uint64_t row = to.located().manifest.geometry.row_bytes();
-  Bytes buffer(std::min(std::max<uint64_t>(1, piece_bytes_wanted / row) * row, std::max<uint64_t>(size, 1)));
-  for (uint64_t offset = 0; offset < size;) {
-    const Extent extent{offset, std::min<uint64_t>(buffer.size(), size - offset)};
-    auto got = from.read({&extent, 1}, ByteSpan(buffer).first(extent.length));
-    if (!got) return got.status();
-    if (*got != extent.length) return changed(source_path);
-    const ByteView piece(buffer.data(), extent.length);
-    if (!all_zero(piece)) HF_TRY(to.write({&extent, 1}, piece));
-    offset = extent.end();
-  }
-  return to.set_size(size);
-}
-
 Status fill(int source, const std::string& source_path, catalog::Located located, const Settings& settings) {
   struct stat before;
   if (raw::fstat(source, &before) != 0) return Status::from_errno(errno, source_path);
@@ -51,7 +30,7 @@ Status fill(int source, const std::string& source_path, catalog::Located located
   auto file = engine::ProtectedFile::open(std::move(located), {.read = true, .write = true, .fresh = true}, settings, *alone);
   if (!file) return file.status();
   const auto from = layers::plain_file(source, source_path);
-  Status status = copy(*from, uint64_t(before.st_size), **file, source_path);
+  Status status = engine::copy_whole(*from, uint64_t(before.st_size), **file, source_path);
   if (status.ok()) status = (*file)->sync();
   if (status.ok() && !is_unchanged(source, before)) status = changed(source_path);
   const Status closed = (*file)->close();

@@ -6,7 +6,7 @@
 #include "base/raw_syscalls.hpp"
 #include "base/shell_word.hpp"
 #include "catalog/catalog.hpp"
-#include "catalog/hidden_names.hpp"
+#include "catalog/nursery.hpp"
 #include "catalog/user_files.hpp"
 #include "tree/conversion.hpp"
 #include "tree/former.hpp"
@@ -19,20 +19,6 @@ namespace {
 bool is_written(int fd, const struct stat& file, Openings& openings) {
   return is_leased_to_writers(fd) || openings.is_written(file.st_dev, file.st_ino);
 }
-
-// A directory beside `path` that no directory shows, in which the file grows under its own name.
-class Nursery {
- public:
-  explicit Nursery(const std::string& path) : directory_(catalog::new_sidecar_beside(path)), file_(directory_ + "/" + catalog::name_of(path)) {}
-  ~Nursery() { raw::unlinkat(AT_FDCWD, directory_.c_str(), AT_REMOVEDIR); }
-  Nursery(const Nursery&) = delete;
-  Nursery& operator=(const Nursery&) = delete;
-  Status make() const { return catalog::make_directory(directory_); }
-  const std::string& file() const { return file_; }
-
- private:
-  const std::string directory_, file_;
-};
 
 void take_times(const std::string& path, const struct stat& from) {
   const timespec times[2] = {from.st_atim, from.st_mtim};
@@ -70,7 +56,7 @@ class Conversion {
   }
 
   Status replace(int source, const struct stat& state) {
-    const Nursery nursery(to_.path);
+    const catalog::Nursery nursery(to_.path);
     HF_TRY(nursery.make());
     const Settings making = making_ == Making::as_what_is_there ? made_like(to_.path, settings_) : settings_;
     HF_TRY(protect_copy(source, from_, nursery.file(), state.st_mode & 0777, making));

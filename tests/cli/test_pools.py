@@ -5,10 +5,41 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import unittest
 
 from command import LOSE_AGENT, OwnAgentsTest
+
+# Has a file open that is written anew meanwhile.
+READER = """
+import errno
+whole = open("out.dat", "rb").read()
+file = open("out.dat", "rb", buffering=0)
+file.read(1)
+print("open", flush=True)
+input()
+try:
+    while file.read(1 << 16):
+        pass
+    print("read")
+except OSError as error:
+    print(errno.errorcode[error.errno])
+print("the same" if open("out.dat", "rb").read() == whole else "another")
+"""
+# The same, of one that has not written by then.
+LATE_WRITER = """
+import errno, os
+file = open("out.dat", "r+b", buffering=0)
+print("open", flush=True)
+input()
+try:
+    file.write(b"1")
+    os.fsync(file.fileno())
+    print("written")
+except OSError as error:
+    print(errno.errorcode[error.errno])
+"""
 
 
 class Pools(OwnAgentsTest):
@@ -79,6 +110,50 @@ class Pools(OwnAgentsTest):
         self.assertEqual(self.holdfast("cat", "out.dat").stdout, "precious\n")
         refused = self.holdfast("repair", "out.dat", "--onto-live", expect=3)
         self.assert_one_sentence(refused.stderr, "1 lost member", "start agents on more nodes")
+
+    def test_a_file_goes_over_the_nodes_that_live_where_too_few_are_free(self):
+        """A file that goes round all nodes but one has nowhere to give the part of the second one that is lost."""
+        self.run_on("n[1-6]", "seq 200000 > out.dat; chmod 640 out.dat; touch -d 2020-02-02 out.dat", "--striping-unit", "16k", "--striping-factor", "5", scheme="mirror:2")
+        content = self.cat()
+        self.assertEqual(len(content), 1288895)
+        gone = set()
+        for last in (False, True):
+            lost = sorted(self.members())[0]
+            gone.add(lost)
+            self.lose(lost)
+            self.assertEqual(self.cat(), content)
+            if not last:
+                self.assertIn("rebuilt", self.holdfast("repair", "out.dat", "--onto-live").stdout)
+        writer = self.begin("run", "--path", "*.dat", "--", sys.executable, "-c", "f = open('out.dat', 'r+b', buffering=0); f.write(b'0'); print('open', flush=True); input()")
+        self.assertEqual(writer.stdout.readline(), "open\n")
+        refused = self.holdfast("repair", "out.dat", "--onto-live", expect=3)
+        self.assert_one_sentence(refused.stderr, "too few nodes are free for its lost members", "out.dat is being written; try again when that program has closed it")
+        writer.communicate("\n", timeout=30)
+        self.assertEqual(writer.returncode, 0)
+        content, looks = b"0" + content[1:], self.looks()
+        reader, late = (self.begin("run", "--path", "*.dat", "--", sys.executable, "-c", program) for program in (READER, LATE_WRITER))
+        self.assertEqual([job.stdout.readline() for job in (reader, late)], ["open\n"] * 2)
+        self.assertIn("written anew over 3 nodes", self.holdfast("repair", "out.dat", "--onto-live").stdout)
+        self.holdfast("verify", "out.dat")
+        self.assertEqual((self.cat(), self.looks()), (content, looks))
+        self.assertEqual(len(self.members()), 3)
+        self.assertFalse(gone & set(self.members()))
+        told, said = reader.communicate("\n", timeout=30)
+        self.assertIn((reader.returncode, told), ((0, "read\nthe same\n"), (0, "ESTALE\nthe same\n")), said)
+        told, said = late.communicate("\n", timeout=30)
+        self.assertEqual((late.returncode, told), (0, "ESTALE\n"), said)
+        self.assertEqual((self.cat(), self.looks()), (content, looks))
+        for node in range(1, 7):
+            if os.path.exists(self.path(f"disk-n{node}")):
+                kept = [name for name in os.listdir(self.path(f"disk-n{node}")) if name.startswith("out.dat-")]
+                self.assertEqual(len(kept), f"n{node}" in self.members(), "nothing of the old file is left")
+        self.lose(sorted(self.members())[0])
+        self.assertIn("rebuilt", self.holdfast("repair", "out.dat", "--onto-live").stdout)
+        self.assertEqual(self.cat(), content)
+
+    def looks(self):
+        state = os.stat(self.path("out.dat"))
+        return (state.st_mode, state.st_uid, state.st_gid, state.st_mtime_ns)
 
     def test_no_two_members_go_to_one_node(self):
         self.run_on("n1,n2,n3,n4,n5,n6", "seq 100000 > out.dat")

@@ -512,6 +512,7 @@ void Site::look_at(const Inode& node, struct stat* into) {
   into->st_ino = node.number;
   into->st_mode = node.mode;
   into->st_nlink = 1;
+  into->st_uid = geteuid();
   into->st_size = off_t(node.link() ? node.leads_to.size() : node.now.size());
   into->st_ctim = {node.changed / 1'000'000'000, node.changed % 1'000'000'000};
 }

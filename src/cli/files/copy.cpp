@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "catalog/entry.hpp"
 #include "engine/plausible.hpp"
 
 namespace holdfast::cli {
@@ -59,12 +58,6 @@ Status copy_out(engine::ProtectedFile& file, int fd, const std::string& name, co
   if (::ftruncate(fd, off_t(*size)) != 0) return Status::from_errno(errno, name + " cannot be given its size");
   if (::fsync(fd) != 0) return Status::from_errno(errno, name + " cannot be synced");
   return Status();
-}
-
-mode_t mode_at_path(const layout::Manifest& manifest) {
-  const catalog::Entry entry = catalog::look_at_entry(manifest.path);
-  const bool says = entry.kind == catalog::EntryKind::stub && entry.stub.file_id == manifest.file_id;
-  return (says ? catalog::own_mode(entry.state.mode, entry.stub.mode) : manifest.mode) & 0777;
 }
 
 Descriptor::~Descriptor() {

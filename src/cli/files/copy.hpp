@@ -22,8 +22,6 @@ Status read_through(engine::ProtectedFile& file, const engine::Progress& progres
 
 // The whole of it into a new plain file, holes as holes, and synced. `name`: of the plain file, for messages.
 Status copy_out(engine::ProtectedFile& file, int fd, const std::string& name, const engine::Progress& progress);
-// The permission bits of the file at its path: as the user has made them since the creation, where a stub there says so.
-mode_t mode_at_path(const layout::Manifest& manifest);
 
 // A descriptor that closes itself.
 class Descriptor {

@@ -14,6 +14,7 @@
 #include "base/say.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/entry.hpp"
+#include "catalog/give_way.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
@@ -55,7 +56,7 @@ class Copy {
 // As natively: whoever reads it sees when it was written, and whose it is as far as this user may say so.
 Status take_looks(int fd, const layout::Manifest& manifest) {
   struct stat now = {};
-  if (::fchmod(fd, mode_at_path(manifest)) != 0) return Status::from_errno(errno, manifest.path + " cannot be given its permissions");
+  if (::fchmod(fd, catalog::mode_at_path(manifest)) != 0) return Status::from_errno(errno, manifest.path + " cannot be given its permissions");
   if (::stat(manifest.path.c_str(), &now) != 0) return {};
   (void)!::fchown(fd, now.st_uid, now.st_gid);
   catalog::say_made_from(fd, manifest.file_id);

@@ -11,6 +11,7 @@
 
 #include "base/say.hpp"
 #include "catalog/entry.hpp"
+#include "catalog/give_way.hpp"
 #include "cli/command.hpp"
 #include "cli/files/copy.hpp"
 #include "cli/job/program.hpp"
@@ -56,7 +57,7 @@ Result<uint64_t> export_file(const ExportOptions& options, const std::string& de
   std::string temporary = directory_of(destination) + "/.export-XXXXXX";  // short however long the file's name is
   Descriptor out(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!out.open()) return Status::from_errno(errno, destination + " cannot be created");
-  ::fchmod(out.get(), mode_at_path(file.located().manifest));
+  ::fchmod(out.get(), catalog::mode_at_path(file.located().manifest));
   ProgressBar bar("export " + options.source);
   Status status = copy_out(file, out.get(), destination, bar.callback());
   if (status && ::rename(temporary.c_str(), destination.c_str()) != 0) status = Status::from_errno(errno, destination + " cannot be created");

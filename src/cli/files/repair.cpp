@@ -70,7 +70,7 @@ void print_broken(const std::string& path, const std::vector<std::string>& broke
   for (const std::string& sentence : broken) show("{}: removed {}\n", path, sentence);
 }
 
-void print_report(const engine::RepairReport& r) {
+void print_report(const engine::FileRepair& r) {
   print_status(r.status, !r.stopped && r.lost_rows.empty());
   for (size_t i = 0; i < r.per_member_units.size(); ++i)
     if (r.per_member_units[i] && i < r.status.members.size())
@@ -78,6 +78,8 @@ void print_report(const engine::RepairReport& r) {
   if (r.journals_replayed) show("  finished {} that a killed job had left\n", plural(r.journals_replayed, "journal"));
   if (r.sessions_folded) show("  folded away what {} had left\n", plural(r.sessions_folded, "killed writer"));
   if (r.units_rebuilt) show("  in all {}, {}\n", plural(r.units_rebuilt, "unit"), human_bytes(r.bytes_rebuilt));
+  else if (r.written_anew)
+    show("  written anew over {}, for too few were free to take the places of those that are lost\n", plural(r.written_anew, "node"));
   else if (!r.stopped) show("  no unit had to be rebuilt\n");
   if (r.records_rewritten) show("  rewrote the checksums of {}\n", plural(r.records_rewritten, "row"));
   if (!r.lost_rows.empty())
@@ -89,7 +91,7 @@ void print_report(const engine::RepairReport& r) {
   if (r.stopped) show("  stopped; run it again to go on\n");
 }
 
-nlohmann::json json_of_report(const engine::RepairReport& r) {
+nlohmann::json json_of_report(const engine::FileRepair& r) {
   nlohmann::json out = json_of(r.status);
   out["repaired"] = {{"units", r.units_rebuilt},
                      {"bytes", r.bytes_rebuilt},
@@ -100,11 +102,12 @@ nlohmann::json json_of_report(const engine::RepairReport& r) {
                      {"units_per_member", r.per_member_units},
                      {"lost_rows", r.lost_rows},
                      {"left", r.left},
+                     {"written_anew_over", r.written_anew},
                      {"complete", !r.stopped}};
   return out;
 }
 
-int code_of_report(const engine::RepairReport& r) {
+int code_of_report(const engine::FileRepair& r) {
   const auto& members = r.status.members;
   const bool may_come_back = std::any_of(members.begin(), members.end(), [](const engine::MemberReport& m) { return m.state == "unreached"; });
   if (!r.lost_rows.empty()) return may_come_back ? exit_error : exit_lost;
@@ -181,8 +184,9 @@ void add_repair(CLI::App& app, int& code) {
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
-  sub->add_flag("--onto-live", options->onto_live,
-                "Put nodes of a pool that live and keep nothing of the file in the places of its lost members (--local)");
+  sub->add_flag(
+      "--onto-live", options->onto_live,
+      "Put nodes of a pool that live and keep nothing of the file in the places of its lost members, or write it anew over those that live");
   sub->add_flag("--revert", options->revert, "Where the path was changed from outside: put back what the targets hold");
   sub->add_flag("--break-locks", options->break_locks,
                 "First remove the locks that others hold by name, as of programs that have died on other nodes");

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "catalog/domains.hpp"
+#include "catalog/give_way.hpp"
 #include "catalog/marker.hpp"
 #include "catalog/pool.hpp"
 #include "engine/maintenance.hpp"
@@ -236,6 +237,135 @@ TEST_F(PoolTest, ALostMemberIsReplacedInTheManifestAlone) {
     if (path != gone && path != other) fs::remove_all(path);
   EXPECT_EQ(read_file("f"), "precious");
   EXPECT_TRUE(says(engine::repair_file(user("f"), {}, false, settings, nullptr, &others).status(), "0 live nodes"));
+}
+
+class Restriped : public PoolTest {
+ protected:
+  // A file on six of seven nodes, of which one is lost, and is given back by the seventh. Then another is lost.
+  void SetUp() override {
+    pool(7, "mirror:2");
+    settings.striping_unit = 4096;
+    settings.striping_factor = 6;
+    ASSERT_TRUE(open_pool(settings));
+    write_file("f", content);
+    settings.striping_factor.reset();
+    lose_first();
+    const auto mended = repair();
+    ASSERT_TRUE(mended) << mended.status().sentence();
+    EXPECT_EQ(mended->written_anew, 0u);
+    lose_first();
+    ASSERT_EQ(read_file("f"), content);
+    before = locate(user("f"), settings)->manifest;
+  }
+  void lose_first() { fs::remove_all(locate(user("f"), settings)->manifest.members[0].path); }
+  Result<engine::FileRepair> repair(const engine::Progress& progress = nullptr) {
+    return engine::repair_file(user("f"), {}, false, settings, progress, &settings.local);
+  }
+  void expect_as_before() {
+    EXPECT_EQ(locate(user("f"), settings)->manifest.file_id, before.file_id);
+    EXPECT_EQ(read_file("f"), content);
+    expect_one_of_it();
+  }
+  // Nothing is left of what has not come to be, or has gone.
+  void expect_one_of_it() {
+    const auto now = locate(user("f"), settings);
+    ASSERT_TRUE(now) << now.status().sentence();
+    for (int i = 0; i < 7; ++i)
+      for (const auto& entry : fs::directory_iterator(fs::exists(target(i)) ? fs::path(target(i)) : root / "home"))
+        if (entry.path().filename().string().starts_with("f-")) EXPECT_EQ(entry.path().filename(), now->manifest.directory) << entry.path();
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(root / "home")) names.insert(entry.path().filename());
+    EXPECT_EQ(names, (std::set<std::string>{"f", ".f.holdfast"}));
+  }
+
+  const std::string content = [] {
+    std::string text(100'000, '\0');
+    for (size_t i = 0; i < text.size(); ++i) text[i] = i / 20'000 % 2 ? '\0' : char('a' + i % 23);
+    return text;
+  }();
+  layout::Manifest before;
+};
+
+TEST_F(Restriped, AFileGoesOverTheNodesThatLiveWhereTooFewAreFree) {
+  fs::permissions(user("f"), fs::perms(0600));
+  fs::last_write_time(user("f"), fs::file_time_type::clock::now() - std::chrono::hours(50));
+  const auto time = fs::last_write_time(user("f"));
+  const auto report = repair();
+  ASSERT_TRUE(report) << report.status().sentence();
+  EXPECT_EQ(report->written_anew, 4u) << "all that live but one, which the next repair needs";
+  EXPECT_EQ(report->status.health, engine::Health::healthy);
+  EXPECT_NE(report->status.manifest.file_id, before.file_id);
+  EXPECT_EQ(report->status.manifest.path, user("f"));
+  EXPECT_EQ(read_file("f"), content);
+  EXPECT_EQ(fs::last_write_time(user("f")), time);
+  EXPECT_EQ(mode_at_path(report->status.manifest), 0600u);
+  expect_one_of_it();
+  const auto checked = engine::verify(*locate(user("f"), settings), settings, nullptr);
+  ASSERT_TRUE(checked);
+  EXPECT_EQ(checked->finding_count, 0u);
+  for (int more = 0; more < 3; ++more) {
+    lose_first();
+    const auto again = repair();
+    ASSERT_TRUE(again) << again.status().sentence();
+    EXPECT_EQ(again->written_anew, more == 1 ? 2u : 0u) << "one is free for each second loss";
+    EXPECT_EQ(again->status.health, engine::Health::healthy);
+    EXPECT_EQ(read_file("f"), content);
+  }
+  lose_first();
+  EXPECT_TRUE(says(repair().status(), "1 lost member and 0 live nodes that keep no part of it are known")) << "two nodes are needed, and one lives";
+  EXPECT_EQ(read_file("f"), content);
+}
+
+TEST_F(Restriped, AFileThatIsOpenForWritingStaysWhereItIs) {
+  auto solo = exchange::make_solo();
+  auto file = engine::ProtectedFile::open(*locate(user("f"), settings), {true, true, false}, settings, *solo);
+  ASSERT_TRUE(file) << file.status().sentence();
+  const auto refused = repair().status();
+  EXPECT_EQ(refused.kind(), Kind::busy);
+  EXPECT_TRUE(says(refused, "too few nodes are free for its lost members"));
+  EXPECT_TRUE(says(refused, "is being written; try again when that program has closed it"));
+  const Extent beginning{0, 3};
+  ASSERT_TRUE((*file)->write({&beginning, 1}, std::as_bytes(std::span("xyz", 3))));
+  ASSERT_TRUE((*file)->close());
+  EXPECT_EQ(read_file("f"), "xyz" + content.substr(3));
+  expect_one_of_it();
+  const auto report = repair();
+  ASSERT_TRUE(report) << report.status().sentence();
+  EXPECT_EQ(report->written_anew, 4u);
+  EXPECT_EQ(read_file("f"), "xyz" + content.substr(3));
+}
+
+TEST_F(Restriped, AWriterThatComesMeanwhileIsNotOvertaken) {
+  auto solo = exchange::make_solo();
+  Result<std::unique_ptr<engine::ProtectedFile>> writer(Kind::internal, "not yet");
+  const auto refused = repair([&](uint64_t, uint64_t) {
+    if (!writer) writer = engine::ProtectedFile::open(*locate(user("f"), settings), {true, true, false}, settings, *solo);
+    return true;
+  });
+  ASSERT_TRUE(writer) << writer.status().sentence();
+  EXPECT_EQ(refused.status().kind(), Kind::busy);
+  ASSERT_TRUE((*writer)->close());
+  expect_as_before();
+}
+
+TEST_F(Restriped, ARepairThatIsInterruptedLeavesNothing) {
+  const auto report = repair([](uint64_t, uint64_t) { return false; });
+  ASSERT_TRUE(report) << report.status().sentence();
+  EXPECT_TRUE(report->stopped);
+  EXPECT_EQ(report->written_anew, 0u);
+  expect_as_before();
+}
+
+TEST_F(Restriped, AFileWithOtherNamesStaysWhereItIs) {
+  fs::create_hard_link(user("f"), root / "other-name");
+  EXPECT_TRUE(says(repair().status(), "has other names too"));
+  expect_as_before();
+}
+
+TEST_F(Restriped, WhatTheUserNamesIsDoneOrRefused) {
+  const std::string lost = before.members[0].path, onto = before.members[1].path;
+  EXPECT_TRUE(says(engine::repair_file(user("f"), {{lost, onto}}, false, settings, nullptr, &settings.local).status(), "0 live nodes"));
+  expect_as_before();
 }
 
 TEST_F(PoolTest, AFormerMemberThatComesBackIsNotBelieved) {

@@ -1,0 +1,15 @@
+// All bytes of one open file into a protected one that was just made.
+#pragma once
+#include <string>
+
+#include "base/file_layer.hpp"
+#include "engine/maintenance.hpp"
+#include "engine/protected_file.hpp"
+
+namespace holdfast::engine {
+
+// The first `size` bytes; zeros stay holes, and the size is set last. Nothing is synced. Kind::busy where `from` becomes shorter meanwhile; ECANCELED
+// where `progress`, if there is one, asks to stop.
+Status copy_whole(FileLayer& from, uint64_t size, ProtectedFile& to, const std::string& from_path, const Progress& progress = {});
+
+}  // namespace holdfast::engine
