@@ -181,9 +181,9 @@ class TeamReplica final : public ReplicaOfFiles {
     redundant::Outbox out;
     mine().begin(subject, claim, out);
     world_.route(place_.rank, out);
+    world_.changed_.notify_all();  // not whenever it wakes: those that wait would keep each other awake
     const uint32_t heard = successions_locked();
     for (;;) {
-      world_.changed_.notify_all();
       const auto state = mine().state(subject);
       if (state == redundant::Meetings::State::differ) ADD_FAILURE() << what();
       if (state == redundant::Meetings::State::differ) throw Died();

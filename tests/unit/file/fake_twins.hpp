@@ -40,12 +40,26 @@ class Disk {
   explicit Disk(bool forgets) : forgets_(forgets) {}
   Bytes content() const {
     std::lock_guard lock(mutex_);
-    Bytes now = settled_;
-    for (const Change& change : changes_) change.apply(now);
-    return now;
+    return now_;
+  }
+  uint64_t size() const {
+    std::lock_guard lock(mutex_);
+    return now_.size();
+  }
+  uint64_t read(std::span<const Extent> extents, ByteSpan into) const {
+    std::lock_guard lock(mutex_);
+    uint64_t got = 0;
+    for (const Extent& extent : extents) {
+      const uint64_t there = extent.offset < now_.size() ? std::min(extent.length, now_.size() - extent.offset) : 0;
+      std::memcpy(into.data(), now_.data() + extent.offset, there);
+      into = into.subspan(extent.length);
+      got += there;
+    }
+    return got;
   }
   void change(int team, std::function<void(Bytes&)> apply) {
     std::lock_guard lock(mutex_);
+    apply(now_);
     changes_.push_back({team, false, std::move(apply)});
     ++count_;
   }
@@ -60,7 +74,10 @@ class Disk {
   // Its node has gone, with what the kernel had not written yet.
   void lose(int team) {
     std::lock_guard lock(mutex_);
-    if (forgets_) std::erase_if(changes_, [team](const Change& change) { return change.team == team && !change.durable; });
+    if (!forgets_) return;
+    std::erase_if(changes_, [team](const Change& change) { return change.team == team && !change.durable; });
+    now_ = settled_;
+    for (const Change& change : changes_) change.apply(now_);
   }
   bool forgets() const { return forgets_; }
   int count() const { return count_; }
@@ -74,6 +91,7 @@ class Disk {
   const bool forgets_;
   mutable std::mutex mutex_;
   Bytes settled_;  // nobody's loss changes it
+  Bytes now_;      // with all changes
   std::vector<Change> changes_;
   int count_ = 0;
 };
@@ -157,9 +175,10 @@ class FakeReplica final : public ReplicaOfFiles, public redundant::Sharing {
     mine().begin(subject, claim, out);
     group_.route(place_.team, out);
     if (dies_at_claim && group_.death_.when == Death::after_claiming) group_.die(place_.team);
+    // Whoever wakes tells nobody: two that wait would keep each other awake.
+    group_.changed_.notify_all();
     const int successions = group_.successions_;
     for (;;) {
-      group_.changed_.notify_all();
       const auto state = mine().state(subject);
       if (state == redundant::Meetings::State::differ) throw Died();
       if (state == redundant::Meetings::State::done) {
@@ -182,6 +201,7 @@ class FakeReplica final : public ReplicaOfFiles, public redundant::Sharing {
       if (dies) group_.die(place_.team);
       mine().finish(subject, outcome, out);
       group_.route(place_.team, out);
+      group_.changed_.notify_all();
     }
   }
   Living living() override {
@@ -243,23 +263,13 @@ class DiskFile final : public FileLayer {
     }
     return Status();
   }
-  Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
-    const Bytes content = disk_.content();
-    uint64_t got = 0;
-    for (const Extent& extent : extents) {
-      const uint64_t there = extent.offset < content.size() ? std::min(extent.length, content.size() - extent.offset) : 0;
-      std::memcpy(into.data(), content.data() + extent.offset, there);
-      into = into.subspan(extent.length);
-      got += there;
-    }
-    return got;
-  }
+  Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override { return disk_.read(extents, into); }
   Result<Extent> append(std::span<const ByteView> pieces, bool) override {
-    const Extent end{disk_.content().size(), pieces[0].size()};
+    const Extent end{disk_.size(), pieces[0].size()};
     HF_TRY(write({&end, 1}, pieces[0]));
     return end;
   }
-  Result<uint64_t> size() override { return uint64_t(disk_.content().size()); }
+  Result<uint64_t> size() override { return disk_.size(); }
   Status sync() override { return disk_.sync(replica_.place().team), Status(); }
   Status set_size(uint64_t bytes) override {
     disk_.change(replica_.place().team, [bytes](Bytes& content) { content.resize(bytes); });
