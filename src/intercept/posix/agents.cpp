@@ -15,7 +15,7 @@ Status start(const std::string& orders) {
   return begun->said == target::agent_serves ? Status() : Status(Kind::busy, begun->said);
 }
 
-__attribute__((constructor(102))) void at_load() { target::set_agent_starter(start); }
+__attribute__((constructor(102))) void agents_at_load() { target::set_agent_starter(start); }
 
 }  // namespace
 

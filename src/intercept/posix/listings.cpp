@@ -29,7 +29,7 @@ auto& streams() {
 }
 
 // The same of numbers, while a program reads them; of a number that is another file's by now it is made anew.
-auto& numbers() {
+auto& numbers_of_listings() {
   static auto& all = *new std::map<int, std::unique_ptr<Listed>>;
   return all;
 }
@@ -92,12 +92,12 @@ Listed* listed(int directory) {
   const bool begins = raw::lseek(directory, 0, SEEK_CUR) == 0;
   {
     const std::lock_guard lock(mutex);
-    const auto found = numbers().find(directory);
-    if (found != numbers().end() && !begins && found->second && found->second->directory() == path) return found->second.get();
+    const auto found = numbers_of_listings().find(directory);
+    if (found != numbers_of_listings().end() && !begins && found->second && found->second->directory() == path) return found->second.get();
   }
   auto fresh = listed_now(*all, path);
   const std::lock_guard lock(mutex);
-  return (numbers()[directory] = std::move(fresh)).get();
+  return (numbers_of_listings()[directory] = std::move(fresh)).get();
 }
 
 std::optional<Checkpoints::Listing> listing_of(const std::string& directory) {

@@ -21,7 +21,7 @@ std::string foreign_mpi() {
 }
 
 // After standard error may have been gathered.
-__attribute__((constructor(104))) void at_load() {
+__attribute__((constructor(104))) void mpi_beside_at_load() {
   const OurCode ours_now;
   const std::string mpi = foreign_mpi();
   if (mpi.empty() || !settings().protects()) return;

@@ -23,7 +23,7 @@ using profile::Interface;
 using profile::OpenedFile;
 using profile::Record;
 
-__attribute__((constructor(102))) void at_load() {
+__attribute__((constructor(102))) void observe_at_load() {
   const OurCode ours_now;
   if (!profile::counts_plain_calls()) return;
   (void)of_this_process();  // whose numbers these are

@@ -80,7 +80,7 @@ std::string name_of_standard(int fd) {
 }
 
 // After --gather-output has put a pipe in the place of standard output.
-__attribute__((constructor(103))) void at_load() {
+__attribute__((constructor(103))) void observe_streams_at_load() {
   if (!profile::counts_plain_calls()) return;
   for (FILE* standard : {stdin, stdout, stderr}) remember(standard, record_to_come(), -1, profile::unknown_offset, false);
 }

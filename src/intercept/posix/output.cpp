@@ -11,7 +11,7 @@ namespace holdfast::intercept::posix {
 namespace {
 
 // Launchers are preloaded too: only what one of them started has a rank. A program that a rank starts writes into its pipes.
-__attribute__((constructor(102))) void at_load() {
+__attribute__((constructor(102))) void output_at_load() {
   if (environment_variable("HOLDFAST_GATHER_OUTPUT").empty()) return;
   std::string rank = rank_of_environment();
   if (rank.empty()) rank = environment_variable("HOLDFAST_RANK");  // from `holdfast run`, for a serial program

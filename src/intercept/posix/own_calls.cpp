@@ -12,7 +12,7 @@ namespace holdfast::intercept::posix {
 namespace {
 
 // After standard error may have been gathered.
-__attribute__((constructor(104))) void at_load() {
+__attribute__((constructor(104))) void own_calls_at_load() {
   const OurCode ours_now;
   if (!settings().protects() || !catalog::makes_own_calls("/proc/self/exe")) return;
   const std::string rank = rank_of_environment();

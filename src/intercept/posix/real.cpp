@@ -36,7 +36,7 @@ void resolve() {
   resolved.store(true, std::memory_order_release);
 }
 
-__attribute__((constructor(101))) void at_load() {
+__attribute__((constructor(101))) void real_at_load() {
   (void)real();
   lift_own_descriptors();
 }

@@ -31,7 +31,7 @@ void have_addresses_as_they_are(char** words, char** environment) {
   syscall(SYS_execve, program, words, environment);
 }
 
-__attribute__((constructor(103))) void at_load(int, char** words, char** environment) {
+__attribute__((constructor(103))) void replica_at_load(int, char** words, char** environment) {
   if (environment_variable(redundant::orders_variable).empty()) return;
   have_addresses_as_they_are(words, environment);
   const bool is_mpi = dlsym(RTLD_NEXT, "PMPI_Init") != nullptr;

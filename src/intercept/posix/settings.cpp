@@ -18,7 +18,7 @@ void end_for(const Status& status) {
 }
 
 // Before the program's first line.
-__attribute__((constructor(102))) void at_load() { (void)settings(); }
+__attribute__((constructor(102))) void settings_at_load() { (void)settings(); }
 
 }  // namespace
 
