@@ -12,7 +12,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/demo-common.sh"
 
 run_case() {
-  local program=$1 steps=(100 10 64 30000) # steps, one checkpoint for every ten, rows of each rank, a pause in microseconds
+  local program=$1 steps=(100 10 64 50000) # steps, one checkpoint for every ten, rows of each rank, a pause in microseconds
   headline "$mpi: the program by itself"
   mkdir native
   (cd native && show $launcher "$program" "${steps[@]:0:3}") | tee native.log

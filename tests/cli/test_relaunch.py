@@ -321,7 +321,7 @@ class Relaunch(CommandTest):
         for name, heat in self.newest_mpis():
             with self.subTest(name):
                 subprocess.run([*heat, "native", *shape], cwd=self.dir, env=self.env, check=True, capture_output=True)
-                self.start("--write-protocol", "distributed-separate", *heat, "out", *shape, "--pause-ms", "100")
+                self.start("--write-protocol", "distributed-separate", *heat, "out", *shape, "--pause-ms", "250")  # they take seconds to start where much else runs
                 self.processes(1, 2)
                 time.sleep(0.5)
                 self.kill(0, 1, 2)
