@@ -140,19 +140,17 @@ Status say_where(const std::string& path, const Settings& settings) {
   return there->path_keeper->publish(there->manifest, true);
 }
 
-// By one rename; what was there is `aside` then, by its sidecar alone. A sidecar that is missing after the rename is made by the next who writes. With
-// `durable` no loss of power leaves one file's sidecar beside what leads to the other.
-Status take_path(const std::string& from, const std::string& path, const std::string& aside, bool durable) {
-  const auto settle = [&] { return durable ? sync_directory(parent_of(path)) : Status(); };
+// By one rename; what was there is `aside` then, by its sidecar alone. No loss of power leaves one file's sidecar beside what leads to the other. A sidecar
+// that is missing after the rename is made by the next who writes.
+Status take_path(const std::string& from, const std::string& path, const std::string& aside) {
   HF_TRY(move(sidecar_of(path), sidecar_of(aside), true));
-  Status entry = settle();
+  Status entry = sync_directory(parent_of(path));
   if (entry.ok()) entry = move(from, path);
   if (!entry.ok()) {
     (void)move(sidecar_of(aside), sidecar_of(path), true);
     return entry;
   }
-  HF_TRY(settle());
-  (void)move(sidecar_of(from), sidecar_of(path), true);
+  if (sync_directory(parent_of(path)).ok()) (void)move(sidecar_of(from), sidecar_of(path), true);
   return {};
 }
 
@@ -228,7 +226,7 @@ Status replace(const std::string& from, const std::string& to, const std::string
   if (!both || !going->read_only.ok()) return Status(Kind::unsupported, to_path + " cannot be replaced at once");
   const auto held = hold(*going, to_path, settings);
   if (held.status().kind() == Kind::busy) return held.status();
-  HF_TRY(take_path(from_path, to_path, aside_path, false));
+  HF_TRY(take_path(from_path, to_path, aside_path));
   (void)say_where(to_path, settings);
   return {};
 }
@@ -285,7 +283,8 @@ Status give_way_to_another(const Located& located, Located& by, const Settings& 
   if (environment().fstatat(AT_FDCWD, path.c_str(), &state, AT_SYMLINK_NOFOLLOW) != 0) return Status::from_errno(errno, path);
   HF_TRY(take_looks(path, from, state));
   HF_TRY(be_found_by_sidecar(located, aside));
-  HF_TRY(take_path(from, path, aside, true));
+  HF_TRY(take_path(from, path, aside));
+  HF_TRY(sync_directory(parent_of(path)));
   // It is done. To say where it is was no change of the file.
   (void)say_where(path, settings);
   const timespec times[2] = {state.st_atim, state.st_mtim};
