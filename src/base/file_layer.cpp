@@ -30,8 +30,19 @@ Status FileLayer::allocate(int mode, const Extent& extent) {
   if (!end) return end.status();
   const bool zeros = mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE);
   if (zeros && extent.offset < *end) HF_TRY(zero({extent.offset, std::min(extent.end(), *end) - extent.offset}));
-  if ((mode & FALLOC_FL_KEEP_SIZE) || extent.end() <= *end) return Status();
-  return set_size(extent.end());
+  return mode & FALLOC_FL_KEEP_SIZE ? Status() : lengthen(extent.end());
+}
+
+Status FileLayer::lengthen(uint64_t bytes) {
+  auto end = size();
+  if (!end) return end.status();
+  return bytes <= *end ? Status() : set_size(bytes);
+}
+
+Status CollectiveFile::lengthen(uint64_t bytes) {
+  auto end = agreed_size();
+  if (!end) return end.status();
+  return bytes <= *end ? Status() : set_size(bytes);
 }
 
 }  // namespace holdfast

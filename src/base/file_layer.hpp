@@ -37,6 +37,8 @@ class FileLayer {
   // fallocate(2), whose modes these are. Space is not set aside here: a full target counts as lost for the rows that it cannot take, and the
   // others bear it.
   virtual Status allocate(int mode, const Extent& extent);
+  // At least so long, with zeros. Never shorter, also where others have made the file longer than this process knows.
+  virtual Status lengthen(uint64_t bytes);
 };
 
 // The file of all processes that have opened it together. All of them make these calls, and those of FileLayer from sync() on, in one order.
@@ -58,6 +60,7 @@ class CollectiveFile : public FileLayer {
   virtual Status set_atomic(bool atomic) = 0;  // MPI_File_set_atomicity
   // Size agreed over all ranks, their unsynced writes included (MPI_SEEK_END, MPI_File_get_size after a collective write).
   virtual Result<uint64_t> agreed_size() = 0;
+  Status lengthen(uint64_t bytes) override;  // MPI_File_preallocate
 };
 
 }  // namespace holdfast

@@ -40,6 +40,8 @@ class File final : public ProtectedFile, private OtherOpeners {
   Result<uint64_t> read_all(std::span<const Extent> extents, ByteSpan into, bool& more) override;
   Status sync() override;
   Status set_size(uint64_t bytes) override;
+  Status allocate(int mode, const Extent& extent) override;
+  Status lengthen(uint64_t bytes) override;
   using ProtectedFile::append;
   Result<Extent> append(std::span<const ByteView> pieces, bool durable) override;
   Status set_atomic(bool atomic) override;
@@ -68,7 +70,7 @@ class File final : public ProtectedFile, private OtherOpeners {
 
   // file_access.cpp
   Status check_held(uint64_t end);
-  bool may_write_in_place(uint64_t row, Status& status);
+  bool may_write_in_place(uint64_t row, Status& status, bool looked_again = false);
   Status write_direct(std::span<const RowImage> rows);
   Status write_pending_row(uint64_t row);
   void reaches(uint64_t end);

@@ -42,13 +42,14 @@ Status File::check_held(uint64_t end) {
 
 // Whole rows go to their place outside the file's lock only where nobody else writes in place (this opener is the lone one), and only
 // where nothing synced lies there. A generation that this process has never heard of is somebody's commit.
-bool File::may_write_in_place(uint64_t row, Status& status) {
+bool File::may_write_in_place(uint64_t row, Status& status, bool looked_again) {
   if (!lone() || atomic_ || commit_failed_) return false;
   if (located_.manifest.cut_to) return false;  // what was synced behind it counts again if too few targets know of the cut
   if (journals_.holds(row)) return false;
   if (row >= located_.manifest.rows) return true;
   auto record = reader_.record(row);
   if (!record.ok()) {
+    if (!looked_again && look_again()) return may_write_in_place(row, status, true);  // another opener may have cut it off
     status = record.status();
     return false;
   }
@@ -217,12 +218,19 @@ Status File::lay_pending_over(const Reading& reading) {
   return Status();
 }
 
+// Another opener may have cut the file since its end was read. Then rows behind the new end have no record any more, or read as zeros.
 Status File::read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_t& before_end) {
-  if (!journals_.unread().ok()) use_journals();
-  const Reading reading = look_up(extents, into);
-  before_end = reading.before_end;
-  HF_TRY(read_rows(reading.ranges));
-  return lay_pending_over(reading);
+  for (bool looked_again = false;; looked_again = true) {
+    if (!journals_.unread().ok()) use_journals();
+    const uint64_t end = file_end_;
+    const Reading reading = look_up(extents, into);
+    before_end = reading.before_end;
+    const Status status = read_rows(reading.ranges);
+    if (status.kind() == Kind::lost && !looked_again && look_again()) continue;
+    if (file_end_ != end) continue;
+    HF_TRY(status);
+    return lay_pending_over(reading);
+  }
 }
 
 // Rows that no journal holds and whose records are known, with nothing over them that is parked on targets.
@@ -261,9 +269,9 @@ Result<uint64_t> File::read(std::span<const Extent> extents, ByteSpan into) {
     }
   }
   std::lock_guard alone(mutex_);
-  if (turn && mutex_.taken() == *turn + 1) {
+  if (const uint64_t end = file_end_; turn && mutex_.taken() == *turn + 1) {
     HF_TRY(finish(reading, begun));
-    return reading.before_end;
+    if (file_end_ == end) return reading.before_end;
   }
   uint64_t before_end = 0;
   if (!atomic_) {

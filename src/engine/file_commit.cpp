@@ -405,6 +405,31 @@ Status File::set_size(uint64_t bytes) {
   return commit(ranks_, {.durable = true, .new_size = bytes});
 }
 
+// Zeros go over what others have committed as well: first it is known.
+Status File::allocate(int mode, const Extent& extent) {
+  if (access_.write) {
+    const LayerTime measured;
+    std::lock_guard guard(mutex_);
+    HF_TRY(agree_outside_commit(adopt_commits()));
+  }
+  return ProtectedFile::allocate(mode, extent);
+}
+
+// As by a write that ends there: the commit takes the later of this end and that which others have made, and cuts nothing.
+Status File::lengthen(uint64_t bytes) {
+  const LayerTime measured;
+  std::lock_guard guard(mutex_);
+  if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
+  HF_TRY(agree_outside_commit(adopt_commits()));
+  if (uint64_t(ranks_.all_max({int64_t(file_end_)})[0]) >= bytes) return Status();
+  if (bytes > always_held_bytes(reader_.geometry())) HF_TRY(agree_outside_commit(ranks_.rank() == 0 ? check_held(bytes) : Status()));
+  const uint64_t end = file_end_, own = own_end_;
+  reaches(bytes);
+  Status status = commit(ranks_, {.durable = true, .forced = true});
+  if (!status.ok()) file_end_ = end, own_end_ = own;
+  return status;
+}
+
 Status File::close() {
   const LayerTime measured;
   std::lock_guard guard(mutex_);

@@ -38,7 +38,10 @@ bool File::have_not_synced(uint64_t generation) const { return generation != ses
 bool File::look_again() {
   auto reading = read_manifest(members_, located_, settings_);
   if (reading.ok() && reading->manifest.epoch != located_.manifest.epoch) {
+    const uint64_t known = located_.manifest.size;
     located_.manifest = std::move(reading->manifest);
+    // What others have cut off is no hole. Where more than was committed is known, ranks have written behind it since.
+    if (located_.manifest.size < known && file_end_ <= known) file_end_ = std::max(own_end_, located_.manifest.size);
     // A commit has left them behind: their records are old, perhaps of the same generation.
     lose_members_left_behind(members_, located_, located_.manifest);
     use_journals();

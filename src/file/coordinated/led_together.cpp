@@ -124,6 +124,13 @@ class LedTogether final : public CollectiveFile {
     end_ = bytes;
     return Status();
   }
+  Status lengthen(uint64_t bytes) override {
+    std::lock_guard lock(mutex_);
+    return take_size(by_all({.call = uint64_t(Call::allocate), .bytes = bytes}, "an allocation", [&](const Turn&, bool) {
+      const Status longer = together_->lengthen(bytes);
+      return longer.ok() ? size_of(*together_) : Outcome{longer};
+    }));
+  }
   Status set_atomic(bool atomic) override {
     std::lock_guard lock(mutex_);
     const Outcome outcome = by_all({.call = uint64_t(Call::set_atomic), .at = atomic}, "a change of the mode",

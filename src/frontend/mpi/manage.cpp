@@ -54,10 +54,7 @@ int hf_File_preallocate(MPI_File fh, MPI_Offset size) {
     HF_FAULT(file.before_call(true));
     if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
     HF_FAULT(check_size(file, size));
-    const auto end = file.stack->agreed_size();
-    HF_FAULT(told_once(file, end.status()));
-    if (static_cast<uint64_t>(size) <= *end) return Fault();
-    return told_once(file, file.stack->set_size(static_cast<uint64_t>(size)));
+    return told_once(file, file.stack->lengthen(static_cast<uint64_t>(size)));
   });
 }
 
