@@ -474,6 +474,28 @@ static void of_the_entry_itself(void) {
   printf("lchown %d\n", lchown(path, geteuid(), getegid()));
 }
 
+/* Of the program's own; a link of Holdfast's at the file's path is no link to it. */
+static void links_that_are_not_followed(void) {
+  const int fd = made_anew(O_WRONLY);
+  SAY(write(fd, "content", 7));
+  SAY(close(fd));
+  SAY(symlink(path, "link.dat"));
+  SAY(symlink("absent.dat", "dangling.dat"));
+  SAY(open("link.dat", O_RDONLY | O_NOFOLLOW));
+  SAY(open("link.dat", O_RDWR | O_NOFOLLOW));
+  SAY(open("link.dat", O_WRONLY | O_TRUNC | O_NOFOLLOW));
+  SAY(open("link.dat", O_WRONLY | O_CREAT | O_NOFOLLOW, 0644));
+  SAY(open("link.dat", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644));
+  SAY(open("dangling.dat", O_WRONLY | O_CREAT | O_NOFOLLOW, 0644));
+  const int itself = open(path, O_RDWR | O_NOFOLLOW), followed = open("link.dat", O_RDONLY);
+  char seen[8] = "";
+  SAY(write(itself, "CON", 3));
+  SAY(read(followed, seen, sizeof seen - 1));
+  puts(seen);
+  SAY(unlink("link.dat"));
+  SAY(unlink("dangling.dat"));
+}
+
 static void permissions_after_a_rename(void) {
   struct stat state;
   char other[300];
@@ -627,6 +649,7 @@ int main(int argc, char **argv) {
                {"advice_that_means_nothing", advice_that_means_nothing},
                {"names_of_terminals", names_of_terminals},
                {"of_the_entry_itself", of_the_entry_itself},
+               {"links_that_are_not_followed", links_that_are_not_followed},
                {"permissions_after_a_rename", permissions_after_a_rename},
                {"sizes_beyond_all_storage", sizes_beyond_all_storage},
                {"requests_of_a_regular_file", requests_of_a_regular_file},

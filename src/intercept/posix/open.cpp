@@ -100,6 +100,12 @@ void remove_if_empty(int directory, const char* path) {
     raw::unlinkat(directory, path, 0);
 }
 
+// Which O_NOFOLLOW refuses, wherever it leads.
+bool is_link_of_the_program(int directory, const char* path) {
+  struct stat state;
+  return raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(state.st_mode) && !is_link_of_ours(directory, path);
+}
+
 int open_by_way(tree::Way way, int directory, const char* path, int flags);
 
 // The program's own open to write has made the file, or found it there: with its permissions, and alone if it asked for that.
@@ -278,6 +284,7 @@ int open_this(int directory, const char* path, int flags, mode_t mode, OpenNativ
   if ((flags & O_TMPFILE) == O_TMPFILE) return is_named(full_path(directory, path) + "/#nameless") ? refuse_nameless(path) : open_native();
   if (!asks_for_content(flags)) return open_native();
   if (const auto served = open_checkpoint(directory, path, flags, mode)) return *served;
+  if ((flags & O_NOFOLLOW) && is_link_of_the_program(directory, path)) return open_native();
   if (!(flags & O_NOFOLLOW))
     if (const std::string instead = path_instead(path); !instead.empty()) return open_instead(instead, flags, mode);
   if (changes(flags) && is_protected(directory, path)) {
