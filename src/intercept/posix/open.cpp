@@ -100,6 +100,13 @@ void remove_if_empty(int directory, const char* path) {
     raw::unlinkat(directory, path, 0);
 }
 
+// To a whole copy of a mirrored file. The kernel compares no checksums of it, and has no other one where its disk fails or hangs.
+bool leads_to_copy(int directory, const char* path) {
+  const KeepErrno keep;
+  char begin;
+  return path && raw::readlinkat(directory, path, &begin, sizeof begin) > 0 && is_protected(directory, path);
+}
+
 // Which O_NOFOLLOW refuses, wherever it leads.
 bool is_link_of_the_program(int directory, const char* path) {
   struct stat state;
@@ -166,6 +173,8 @@ int open_by_way(tree::Way way, int directory, const char* path, int flags) {
   NewNumber number(flags);
   if (number.reserve() < 0) return -1;
   auto found = find_to_use(full, {.write = way == tree::Way::make && writes_alone(flags), .make = way == tree::Way::make});
+  const bool edited = !found && found.status().kind() == Kind::stale;
+  if (edited && !changes(flags) && leads_to_copy(directory, path)) return real().openat(directory, path, flags);  // readers get what is there
   return give_number(number, std::move(found), full, flags, device_of(directory, path));
 }
 
@@ -213,7 +222,7 @@ bool is_named(const std::string& full) {
 }
 
 bool concerns(int directory, const char* path, int flags) {
-  if (!path_instead(path).empty()) return true;
+  if (!path_instead(path).empty() || leads_to_copy(directory, path)) return true;
   if (!changes(flags)) return false;
   if (is_protected(directory, path)) return true;
   const std::string full = full_path(directory, path);
@@ -287,7 +296,7 @@ int open_this(int directory, const char* path, int flags, mode_t mode, OpenNativ
   if ((flags & O_NOFOLLOW) && is_link_of_the_program(directory, path)) return open_native();
   if (!(flags & O_NOFOLLOW))
     if (const std::string instead = path_instead(path); !instead.empty()) return open_instead(instead, flags, mode);
-  if (changes(flags) && is_protected(directory, path)) {
+  if (leads_to_copy(directory, path) || (changes(flags) && is_protected(directory, path))) {
     const tree::Way way = way_to_protected(directory, path, flags);
     if (way == tree::Way::refuse) return errno = EEXIST, -1;
     if (!may_be_opened(directory, path, flags)) return -1;
