@@ -71,6 +71,22 @@ std::string own_node(const Run& run, uint32_t rank) {
 
 int own_team(const Run& run) { return run.teams > 1 ? std::max(std::atoi(environment_variable(team_variable).c_str()), 0) : 0; }
 
+std::string encode_team(int team, const std::optional<Run::From>& resumes) {
+  return resumes ? fmt::format("{} {} {}", team, resumes->step, text_of(resumes->attempt)) : fmt::format("{}", team);
+}
+
+std::optional<Run::From> resumed_by_own_team() {
+  std::istringstream words(environment_variable(team_variable));
+  int team = 0;
+  Run::From from{0, 0};
+  std::string attempt;
+  if (!(words >> team >> from.step >> attempt)) return std::nullopt;
+  const auto parsed = layout::parse_attempt(attempt);
+  if (!parsed) return std::nullopt;
+  from.attempt = *parsed;
+  return from;
+}
+
 uint32_t own_rank() {
   std::string rank = rank_of_environment();
   if (rank.empty()) rank = environment_variable("HOLDFAST_RANK");

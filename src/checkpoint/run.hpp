@@ -47,6 +47,9 @@ Result<Run> decode_run(const std::string& text);
 std::string node_of_rank(const Run& run, uint32_t rank, const std::string& host, int team = 0);
 // Of this process; 0 where there is one only.
 int own_team(const Run& run);
+// What HOLDFAST_CHECKPOINT_TEAM says. `resumes`: of a team that was started again, the checkpoint of this attempt that it goes on from.
+std::string encode_team(int team, const std::optional<Run::From>& resumes);
+std::optional<Run::From> resumed_by_own_team();
 
 // The same of this process: the node by Slurm's name for it, the short name of the host, or the long one; and the rank by its launcher.
 std::string own_node(const Run& run, uint32_t rank);

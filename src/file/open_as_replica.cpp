@@ -20,7 +20,7 @@ Result<OpenedAsReplica> open_as_replica(const std::string& path, const How& how,
     HF_TRY(file.status());
     return std::unique_ptr<CollectiveFile>(std::move(*file));
   };
-  auto file = led_together(open, replica, subject_of_next_open(path), path, ranks);
+  auto file = led_together(open, replica, subject_of_next_open(replica, path), path, ranks);
   HF_TRY(file.status());
   auto located = catalog::locate(path, settings);
   HF_TRY(exchange::agree(ranks, located.status()));

@@ -53,7 +53,7 @@ Result<Stack> Stack::over(Bottom bottom, bool buffers, const Settings& settings)
 // All replicas of this process's rank use it as one.
 Status Stack::coordinate(Bottom& bottom, const Settings& settings, redundant::Replica& replica) {
   const Protocols protocols = choose(settings, replica, {.led = bottom.led != nullptr, .descriptor = bottom.descriptor, .writes = bottom.writes});
-  const uint64_t subject = subject_of_next_open(bottom.name);
+  const uint64_t subject = subject_of_next_open(replica, bottom.name);
   if (!bottom.led) {
     auto file = coordinated(std::move(top_), replica, subject, bottom.name, protocols, parts_for(bottom, protocols, replica));
     coordinated_ = file.get();

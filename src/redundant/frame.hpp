@@ -10,7 +10,7 @@
 
 namespace holdfast::redundant {
 
-inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 4, secret, {}}; }
+inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 5, secret, {}}; }
 
 enum class Word : uint16_t {
   // to the hub
@@ -18,7 +18,7 @@ enum class Word : uint16_t {
   alive,     // now and then; `number`: how many ms it is behind; `subject`: a time of the sender's, which comes back where it is on another node
   leaves,    // it ends by itself, after `subject` calls; `number` is 1 where it takes its team with it (MPI_Abort)
   differ,    // claims differ; `subject`: 0, or one more than the messages that are the same; payload: the claims, and what they are about
-  output,    // of stream `subject` (0 or 1) from its byte `number` on
+  output,    // of stream `subject` (0 or 1) from its byte `number` on; `epoch`: 1 of a team that has resumed
   // from the hub
   twins,  // payload: where the twins listen, one paragraph per team
   lives,  // `subject` is the mask of teams in which this rank lives, as of `epoch`; `number` that of the teams that are lost
@@ -42,9 +42,10 @@ enum class Word : uint16_t {
   // to the hub
   note,  // payload: a line for `holdfast status --job`
   // about a team that is started again
-  relaunch,   // to `holdfast run`: start the command as team `number`; payload: `subject` teams whose logs it goes by, then lines about hosts
+  relaunch,   // to `holdfast run`: start the command as team `number` (`epoch` 1: from its beginning); payload: `subject` teams with logs, and hosts
   caught_up,  // to the hub: this process has come to the end of its log
-  refused,    // to the hub: it cannot catch up; from it: this process has no place in the job; payload: why, a sentence
+  refused,    // to the hub: it cannot catch up; `number`: 1 can from the program's beginning, 2 can as the last team, to which it comes back;
+              // from the hub: this process has no place in the job; payload: why, a sentence
   log_ends,   // to the hub: the sender's log has no more room; payload: why, a sentence
   welcome,    // between twins: the leader counts the receiver in from now on, and all before is in its log
   over,       // between twins: nobody calls on the subject any more, and its last outcome is with the sender; from the leader: with all

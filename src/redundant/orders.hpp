@@ -27,7 +27,9 @@ struct TeamOrders {
   bool apart = false;             // no node has replicas of two teams
   bool rehearses = false;         // replicas that differ are told of, and go on with what the leader does
   std::vector<int> follows = {};  // where it was started again: the team whose log it goes by, and those before
-  uint64_t log_bytes = 0;         // at most, of each rank
+  // It has resumed from a checkpoint of its own, and joins where it changes a file as it was changed then. `if_it_can`: else it is started once more.
+  enum Joins : uint8_t { from_the_beginning, if_it_can, where_it_resumes } joins = from_the_beginning;
+  uint64_t log_bytes = 0;    // at most, of each rank
   bool logs_travel = false;  // teams are on several nodes: each rank's log stays on its own, and goes to whoever follows it over their connection
   std::string log = {};      // the directory; none where nothing is started again
   std::string hub;           // endpoints, a line each

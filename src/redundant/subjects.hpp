@@ -21,12 +21,24 @@ enum class Subject : uint64_t {
 
 // About messages: of requests one, of each communicator one for each kind of question.
 enum class Messages : uint64_t { requests, together, matches, probes, taken_probes, kinds };
+inline bool is_about_matches(uint64_t subject) {
+  constexpr uint64_t first = uint64_t(1) << 40, end = uint64_t(1) << 42;
+  return subject >= first && subject < end && (subject - first) % uint64_t(Messages::kinds) == uint64_t(Messages::matches);
+}
 inline uint64_t message_subject(Messages kind, uint64_t communicator = 0) {
   return (uint64_t(1) << 40) + communicator * uint64_t(Messages::kinds) + uint64_t(kind);
 }
 
 // Each clock of clock_gettime(2) is one of its own.
 inline uint64_t clock_subject(int which) { return uint64_t(Subject::clocks) + uint32_t(which); }
+
+// The `number`-th open of a file, whose name has this sum.
+inline uint64_t open_subject(uint64_t name, uint64_t number) {
+  uint64_t mixed = name + number * 0x9e3779b97f4a7c15u;
+  mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
+  mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+  return mixed ^ mixed >> 31;
+}
 
 // What is asked about a name: by a sum of both.
 inline uint64_t name_subject(uint64_t sum) { return (uint64_t(1) << 63) | sum; }

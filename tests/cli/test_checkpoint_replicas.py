@@ -196,24 +196,24 @@ class CheckpointReplicas(ReplicatedTest):
     def test_a_lost_team_comes_back_and_outlives_the_other_one(self):
         """What it reads again has been removed by then; after a resume it begins with what the job began with."""
         for flavour, launcher in self.launchers():
-            program, result, files = self.slow(flavour, launcher, "14")
+            program, result, files = self.slow(flavour, launcher, "24")
             with self.subTest(flavour=flavour):
-                job = self.start(*self.options(6, relaunch=1), "--", *launcher, program, "14", "200000")
+                job = self.start(*self.options(6, relaunch=1), "--", *launcher, program, "24", "200000")
                 other = self.process_of(1, 0, 2)
                 self.kill_when(0, 1, self.half_written(0, 5, 1))
                 self.until_caught_up(2, job)
                 os.kill(other, signal.SIGKILL)
                 out, err = self.finish(job)
-                self.check_slow(out, err, result, files, steps="14")
+                self.check_slow(out, err, result, files, steps="24")
                 self.assertIn("team 2 has caught up", err)
             with self.subTest(flavour=flavour, resumed=True):
                 self.begin_anew()
-                job = self.start(*self.options(6), "--", *launcher, program, "14")
+                job = self.start(*self.options(6), "--", *launcher, program, "24")
                 other = self.process_of(1, 0, 2)
                 self.kill_when(0, 1, self.half_written(0, 3, 1))
                 self.kill(other, self.half_written(1, 5, 0))
                 self.finish(job, expect=121)
-                job = self.start(*self.options(6, relaunch=1), "--resume", "--", *launcher, program, "14", "200000")
+                job = self.start(*self.options(6, relaunch=1), "--resume", "--", *launcher, program, "24", "200000")
                 other = self.process_of(1, 0, 2)
                 self.kill_when(0, 1, self.half_written(0, 9, 1))
                 self.until_caught_up(2, job)
@@ -221,7 +221,7 @@ class CheckpointReplicas(ReplicatedTest):
                 out, err = self.finish(job)
                 began = out.splitlines()[0]
                 self.assertRegex(began, "begins after step [34]")
-                self.check_slow(out, err, result, files, [began], steps="14")
+                self.check_slow(out, err, result, files, [began], steps="24")
 
     def until_caught_up(self, team, job):
         deadline = time.monotonic() + 60

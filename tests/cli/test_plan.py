@@ -73,6 +73,11 @@ class Plan(CommandTest):
         self.assertAlmostEqual(by_kind[2, False]["interrupted"], 0.3996, places=3)
         for job in jobs:
             self.assertLess(abs(job["check"]["z"]), 4)
+        from_checkpoints = self.json("plan", "replicas", "--ranks", "1000", "--mtbf", "5y", "--relaunch", "3h", "--checkpoint-every", "2h")["jobs"]
+        self.assertEqual([job["relaunch_seconds"] for job in from_checkpoints], [0, 0, 0, 4 * 3600, 4 * 3600])
+        self.assertAlmostEqual(from_checkpoints[3]["times_one_team"], jobs[3]["times_one_team"])
+        alone = self.holdfast("plan", "replicas", "--ranks", "10", "--mtbf", "5y", "--checkpoint-every", "2h", expect=None).stderr
+        self.assert_one_sentence(alone, "--relaunch")
         out = self.holdfast("plan", "replicas", "--ranks", "1000", "--mtbf", "5y", "--relaunch", "10m").stdout
         self.assertIn("1.50x", out)
         self.assertIn("is back in 10m", out)

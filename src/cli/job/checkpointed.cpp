@@ -67,6 +67,7 @@ class Caretaker {
         drainer_(drainer),
         before_(plain_before),
         first_attempt_(first_attempt),
+        damaged_(damaged),
         surveyor_(settings.local, settings.deadline_ms, damaged) {
     sigset_t all, before;
     ::sigfillset(&all);
@@ -90,6 +91,15 @@ class Caretaker {
     if (const auto all = surveyor_.look_at_versions()) tidy(*all);
   }
   bool has_lost_nodes() const { return lost_; }
+  // The newest whole one, which stays from then on: a team that is started again reads it.
+  std::optional<Run::From> hold_newest() {
+    Surveyor surveyor(settings_.local, settings_.deadline_ms, damaged_);
+    const auto all = surveyor.look_at_versions();
+    const Checkpoint* const newest = all ? newest_whole(*all, run_.id) : nullptr;
+    if (!newest || !newest->endures()) return std::nullopt;
+    std::lock_guard lock(mutex_);
+    return held_ = Run::From{newest->attempt, newest->step};
+  }
   // The newest of the run that was whole at any time; once it has stopped.
   const std::optional<checkpoint::SeenWhole>& seen() const { return seen_; }
 
@@ -123,7 +133,7 @@ class Caretaker {
     if (const Checkpoint* const newest = newest_whole(all, run_.id)) see(seen_, *newest);
     drainer_.offer(all, surveyor_.last_versions(), run_.id, first_attempt_);
     for (const checkpoint::Protected& old : to_drop(all, run_.id, size_t(options_.keep))) {
-      if (drainer_.needs(old.version) || (keeps_beginning_ && is_of_beginning(old.version))) continue;
+      if (drainer_.needs(old.version) || (keeps_beginning_ && (is_of_beginning(old.version) || is_held(old.version)))) continue;
       const auto found = surveyor_.manifest_of(old.file_id);
       if (!found) continue;
       (void)checkpoint::drop(*found, run_.attempt, settings_);
@@ -135,7 +145,13 @@ class Caretaker {
     return run_.from && version.attempt == run_.from->attempt && version.step == run_.from->step;
   }
 
+  bool is_held(const layout::Version& version) {
+    std::lock_guard lock(mutex_);
+    return held_ && version.attempt == held_->attempt && version.step == held_->step;
+  }
+
   const Run run_;
+  std::optional<Run::From> held_;
   bool keeps_beginning_ = run_.teams > 1;  // for a team that is started again while the others go on
   const Settings& settings_;
   const CheckpointOptions& options_;
@@ -144,6 +160,7 @@ class Caretaker {
   Drainer& drainer_;
   PlainBefore& before_;
   const layout::Attempt first_attempt_;
+  const std::set<std::string> damaged_;
   Surveyor surveyor_;
   std::optional<checkpoint::SeenWhole> seen_;
   std::mutex mutex_;
@@ -172,7 +189,7 @@ class Attempts {
       if (const Status ready = prepare(again > 0 || options_.resume); !ready) return fail(ready, exit_restart_refused);
       const auto command = again > 0 || options_.resume ? command_of_restart(again > 0) : Result<std::vector<std::string>>(command_);
       if (!command) return fail(command.status(), exit_restart_refused);
-      const int code = once([&] { return attempt(*command); });
+      const int code = once([&](const FindBeginning& beginning) { return attempt(*command, beginning); });
       if (code < 0) return code;
       if (code == 0) return finish();
       if (again == options_.restarts || was_ended_by_user(code)) return give_up(), code;
@@ -259,7 +276,7 @@ class Attempts {
     std::vector<std::string> command = command_;
     const bool has_another = again && !options_.restart_with.empty();
     if (has_another) {
-      auto words = restart_words(options_.restart_with, run_.from ? fmt::format("{}", run_.from->step) : "0", nodes_.live);
+      auto words = restart_words("--restart-with", options_.restart_with, run_.from ? fmt::format("{}", run_.from->step) : "0", nodes_.live);
       if (!words) return words;
       command = std::move(*words);
     }
@@ -367,13 +384,18 @@ class Attempts {
     if (last) say("holdfast: checkpoint {} is not whole: {}\n", last->step, last->why_not_rolled());
   }
 
-  int once(const std::function<int()>& attempt) {
+  int once(const std::function<int(const FindBeginning&)>& attempt) {
     Protectors protectors;
     for (const Status& remark : protectors.start(run_, settings_, options_.with)) say("holdfast: {}\n", remark.sentence());
     ::setenv(checkpoint::run_variable, encode(run_).c_str(), 1);
     Caretaker caretaker(run_, settings_, options_, loss_, protectors, drainer_, before_, first_attempt_, damaged_);
     steps_ = program_steps();
-    const int code = attempt();
+    const auto beginning = [&]() -> std::optional<TeamBeginning> {
+      const auto from = has_steps() ? caretaker.hold_newest() : std::nullopt;
+      if (!from) return std::nullopt;
+      return TeamBeginning{from->step, [from](int team) { return checkpoint::encode_team(team, from); }};
+    };
+    const int code = attempt(beginning);
     failed_on_ = protectors.finish();
     seal_shared(code == 0);
     if (code == 0) end_checkpoints();
@@ -382,6 +404,12 @@ class Attempts {
     if (caretaker.seen()) see(seen_, *caretaker.seen());
     if (caretaker.has_lost_nodes()) loss_.reset();
     return code;
+  }
+
+  // Which one a program has read is not known where they are counted.
+  bool has_steps() const {
+    const auto patterns = checkpoint::Patterns::parse(settings_.checkpoint, settings_.complete);
+    return patterns && patterns->have_step();
   }
 
   // What processes of several nodes have written becomes a version where all of them are done with it.
@@ -604,7 +632,7 @@ Status check_checkpoints(const Settings& settings, const CheckpointOptions& opti
     return bad(
         "--checkpoint keeps the files on the nodes' own disks: say where and how with --local '/tmp/hf-{node}' --protect rs:4+2, or try it on one "
         "machine with --simulate-nodes 6");
-  if (!options.restart_with.empty()) HF_TRY(restart_words(options.restart_with, "0", {"n1"}).status());
+  if (!options.restart_with.empty()) HF_TRY(restart_words("--restart-with", options.restart_with, "0", {"n1"}).status());
   if (options.simulated_loss.empty()) return {};
   if (options.simulated_nodes == 0) return bad("--simulate-loss loses simulated nodes: give --simulate-nodes too");
   return parse_simulated_loss(options.simulated_loss, options.simulated_nodes).status();

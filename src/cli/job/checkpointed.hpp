@@ -1,12 +1,14 @@
 // A job with checkpoints: its attempts one after another, and what goes on beside each of them.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/config.hpp"
 #include "base/status.hpp"
 #include "cli/job/launcher.hpp"
+#include "cli/redundant/teams.hpp"
 
 namespace holdfast::cli {
 
@@ -29,7 +31,8 @@ Status check_checkpoints(const Settings& settings, const CheckpointOptions& opti
 
 // `attempt` runs a command once and answers its exit code; negative: it could not be started. Each time the environment says which attempt it is.
 // `command` is the first attempt's. The answer is the last one's code, or one of those above. The pool is open and its agents run.
-using Attempt = std::function<int(const std::vector<std::string>& command)>;
+// `beginning`: for a team of it that is started again.
+using Attempt = std::function<int(const std::vector<std::string>& command, const FindBeginning& beginning)>;
 int run_attempts(const Settings& settings, const CheckpointOptions& options, const std::vector<std::string>& command, const Mpi& mpi,
                  const Attempt& attempt);
 

@@ -137,7 +137,8 @@ Result<std::vector<std::string>> on_live_nodes(const std::vector<std::string>& c
                                                command[0]));
 }
 
-Result<std::vector<std::string>> restart_words(const std::string& text, const std::string& step, const std::vector<std::string>& nodes) {
+Result<std::vector<std::string>> restart_words(const std::string& option, const std::string& text, const std::string& step,
+                                               const std::vector<std::string>& nodes) {
   std::string line = text;
   const auto put_in = [&](const std::string& field, const std::string& value) {
     for (size_t at = 0; (at = line.find(field, at)) != std::string::npos; at += value.size()) line.replace(at, field.size(), value);
@@ -150,9 +151,9 @@ Result<std::vector<std::string>> restart_words(const std::string& text, const st
   if (!failed) words.assign(found.we_wordv, found.we_wordv + found.we_wordc);
   if (!failed || failed == WRDE_NOSPACE) ::wordfree(&found);
   if (!words.empty()) return words;
-  return Status(Kind::invalid, fmt::format("--restart-with '{}' is no command: write words as for a shell, with {{step}} and {{nodes}} as the only "
+  return Status(Kind::invalid, fmt::format("{} '{}' is no command: write words as for a shell, with {{step}} and {{nodes}} as the only "
                                            "fields",
-                                           text));
+                                           option, text));
 }
 
 }  // namespace holdfast::cli

@@ -19,7 +19,8 @@ struct NodesNow {
 // Kind::unsupported for a command that begins with none of these launchers, Kind::lost where no node is left.
 Result<std::vector<std::string>> on_live_nodes(const std::vector<std::string>& command, const Mpi& mpi, const NodesNow& now);
 
-// `--restart-with`: its words, with {step} and {nodes} (names with commas between) put in. Kind::invalid for another field or an open quote.
-Result<std::vector<std::string>> restart_words(const std::string& text, const std::string& step, const std::vector<std::string>& nodes);
+// Of an option: its words, with {step} and {nodes} (names with commas between) put in. Kind::invalid for another field or an open quote.
+Result<std::vector<std::string>> restart_words(const std::string& option, const std::string& text, const std::string& step,
+                                               const std::vector<std::string>& nodes);
 
 }  // namespace holdfast::cli

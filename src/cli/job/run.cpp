@@ -27,6 +27,7 @@
 #include "cli/job/measure.hpp"
 #include "cli/job/pool.hpp"
 #include "cli/job/program.hpp"
+#include "cli/job/restart_hosts.hpp"
 #include "cli/log/job.hpp"
 #include "cli/log/job_log.hpp"
 #include "cli/redundant/teams.hpp"
@@ -48,6 +49,7 @@ struct RunOptions {
   std::optional<int> relaunches;
   std::string relaunch_log = "256MiB";  // of each rank
   std::string spare_hosts;
+  std::string restart_command;
   std::string compare = "files";
   bool rehearses = false;
   PoolOptions pool;
@@ -60,7 +62,7 @@ constexpr int refused = exit_lost;
 
 // One who goes on from checkpoints wants teams to come back.
 int relaunches_of(const RunOptions& options, const Settings& settings) {
-  const bool goes_on = !options.checkpoints.restart_with.empty() || !settings.checkpoint.empty();
+  const bool goes_on = !options.restart_command.empty() || !options.checkpoints.restart_with.empty() || !settings.checkpoint.empty();
   return options.relaunches.value_or(options.replicas > 1 && goes_on ? 1 : 0);
 }
 
@@ -73,10 +75,34 @@ Status check_relaunch(const RunOptions& options) {
   return Status();
 }
 
+// Of teams that are started again. Those of --restart-with go on from a checkpoint as well.
+const std::string& restart_command_of(const RunOptions& options) {
+  static const std::string none;
+  const std::string& with = options.checkpoints.restart_with;
+  const bool suits = options.restart_command.empty() && with.find("{nodes}") == std::string::npos;
+  return suits ? with : options.restart_command.empty() ? none : options.restart_command;
+}
+
+Status check_restart_command(const RunOptions& options, const Settings& settings) {
+  const std::string& text = options.restart_command;
+  if (text.empty()) return Status();
+  if (options.replicas < 2)
+    return Status(Kind::invalid, "--restart-command is about teams of --replicas: give that too, or --restart-with for a job that is there once");
+  if (options.relaunches.value_or(1) == 0)
+    return Status(Kind::invalid, "--restart-command is about teams that are started again: give --relaunch 1 too");
+  if (text.find("{nodes}") != std::string::npos)
+    return Status(Kind::invalid,
+                  "--restart-command has no {nodes}: a team that is started again gets the hosts of the lost one; write them as in the command");
+  if (settings.checkpoint.empty() && text.find("{step}") != std::string::npos)
+    return Status(Kind::invalid, "{step} in --restart-command is a checkpoint's: name them with --checkpoint 'ck/ck.{step}.{rank}'");
+  return restart_words("--restart-command", text, step_mark, {}).status();
+}
+
 // Everything that can be known before the job starts; nothing is made where any of it fails.
 Result<std::string> check(const Settings& settings, const RunOptions& options) {
   HF_TRY(settings.check());
   HF_TRY(check_relaunch(options));
+  HF_TRY(check_restart_command(options, settings));
   HF_TRY(check_teams({options.replicas,
                       options.command,
                       {},
@@ -191,17 +217,23 @@ bool uses_agents(const Settings& settings) {
 int start(const Settings& settings, const RunOptions& options, const std::vector<std::string>& exported, std::optional<JobLog>& log) {
   const std::vector<std::string> command = forwarding(exported, options.mpi, options.command);
   const bool pool = keeps_on_nodes(settings, options);
-  const auto attempt = [&](const std::vector<std::string>& words) {
+  const auto attempt = [&](const std::vector<std::string>& words, const FindBeginning& beginning) {
     const Mpi mpi = words[0] == options.command[0] ? options.mpi : detect_mpi(words);
     const std::vector<std::string> exporting = forwarding(exported, mpi, words);
     if (options.replicas < 2) return run_to_end(exporting);
+    std::vector<std::string> again;
+    if (const std::string& text = restart_command_of(options); !text.empty()) {
+      const auto restart = restart_words("--restart-command", text, step_mark, {});
+      if (!restart) return fail(restart.status(), refused);
+      again = forwarding(exported, detect_mpi(*restart), *restart);
+    }
     return run_teams({options.replicas, exporting, words, mpi, options.compare, relaunches_of(options, settings), *parse_size(options.relaunch_log),
-                      options.rehearses, options.spare_hosts},
+                      options.rehearses, options.spare_hosts, std::move(again), beginning},
                      settings);
   };
   int code = -1;
   if (!settings.checkpoint.empty()) code = run_attempts(settings, options.checkpoints, options.command, options.mpi, attempt);
-  else if (options.replicas > 1) code = attempt(options.command);
+  else if (options.replicas > 1) code = attempt(options.command, {});
   else if (settings.gather_output.empty() && !log && !uses_agents(settings)) become(command);
   else code = run_to_end(command);
   if (code < 0) {
@@ -276,9 +308,14 @@ void add_replicas(CLI::App& sub, RunOptions& options) {
       ->type_name("R");
   sub.add_option("--relaunch", options.relaunches,
                  "With --replicas: start the command again so many times for a team that is lost; it catches up with the others by what they have "
-                 "written down (0; 1 with --checkpoint)")
+                 "written down (0; 1 with --checkpoint or --restart-command)")
       ->type_name("N")
       ->check(CLI::Range(0, redundant::most_teams - redundant::most_replicas));
+  sub.add_option(
+         "--restart-command", options.restart_command,
+         "The command of a team that is started again, where the program goes on from a checkpoint of its own then: its words, with {step} for "
+         "the checkpoint of --checkpoint that it goes on from")
+      ->type_name("COMMAND");
   sub.add_option("--relaunch-log", options.relaunch_log, "How much each rank may write down for that (256MiB)")->type_name("SIZE");
   sub.add_option("--spare-hosts", options.spare_hosts,
                  "Where a team that is started again puts the ranks of a node that does not answer any more: n8,n9")

@@ -27,7 +27,7 @@ using redundant::Membership;
 
 struct ReplicasOptions {
   int ranks = 0;
-  std::string mtbf, relaunch, length;
+  std::string mtbf, relaunch, every, length;
   bool check = false, json = false;
 };
 
@@ -126,9 +126,10 @@ void print(const std::vector<ReplicasRow>& rows, const ReplicasOptions& options,
   std::vector<std::string> headings{"teams", "a lost one", ">until interrupted", ">", ">a job of " + human_hours(length) + " is interrupted"};
   if (options.check) headings.emplace_back(">trial");
   Table table(headings);
+  const std::string back = options.every.empty() ? options.relaunch : fmt::format("{} + {}/2", options.relaunch, options.every);
   for (const ReplicasRow& row : rows) {
-    std::vector<std::string> cells{std::to_string(row.job.teams), row.job.back > 0 ? "is back in " + options.relaunch : "stays lost",
-                                   human_hours(row.mean), times(row.mean / row.job.team_mtbf), fmt::format("{:.3g} %", row.interrupted * 100)};
+    std::vector<std::string> cells{std::to_string(row.job.teams), row.job.back > 0 ? "is back in " + back : "stays lost", human_hours(row.mean),
+                                   times(row.mean / row.job.team_mtbf), fmt::format("{:.3g} %", row.interrupted * 100)};
     if (row.trial) cells.push_back(fmt::format("z = {:+.2f}", row.trial->z()));
     table.add(cells, std::vector<Colour>(cells.size(), Colour::none));
   }
@@ -175,6 +176,13 @@ int plan_replicas(const ReplicasOptions& options) {
   length = team_mtbf;
   if (!options.relaunch.empty())
     if (const Status read = read_time("--relaunch", options.relaunch, back); !read) return fail(read);
+  if (!options.every.empty()) {
+    double every = 0;
+    if (const Status read = read_time("--checkpoint-every", options.every, every); !read) return fail(read);
+    if (options.relaunch.empty())
+      return fail(Status(Kind::invalid, "--checkpoint-every is about a team that is started again: say with --relaunch how long that takes"));
+    back += every / 2;  // the newest one is so old on average
+  }
   if (!options.length.empty())
     if (const Status read = read_time("--job", options.length, length); !read) return fail(read);
   std::vector<ReplicasRow> rows;
@@ -201,6 +209,9 @@ void add_plan_of_replicas(CLI::App& plan, int& code) {
   sub->add_option("--ranks", options->ranks, "Ranks of the job")->required()->check(CLI::Range(1, 100000000))->type_name("N");
   sub->add_option("--mtbf", options->mtbf, "Mean time between failures of what one rank runs on: 5y")->required()->type_name("TIME");
   sub->add_option("--relaunch", options->relaunch, "How long until a lost team has been started again and has caught up: 10m")->type_name("TIME");
+  sub->add_option("--checkpoint-every", options->every,
+                  "It goes on from its newest checkpoint, and these are so far apart: half of that is added to --relaunch")
+      ->type_name("TIME");
   sub->add_option("--job", options->length, "How long the job runs, if not one mean time between failures of a team")->type_name("TIME");
   sub->add_flag("--check", options->check, "Try the formula on the membership of the product, with failures at random");
   sub->add_flag("--json", options->json, "The same facts for a machine");

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -108,15 +109,18 @@ class LauncherPlaces {
 
 class Job {
  public:
-  Job(const Teams& teams, TeamPlaces places, LauncherPlaces& made, JobState state)
+  Job(const Teams& teams, TeamPlaces places, std::optional<TeamPlaces> of_restart, LauncherPlaces& made, JobState state)
       : hosts_(std::move(places), teams.spare_hosts, [&made] { return made.make(); }),
+        find_beginning_(teams.beginning),
         teams_(size_t(teams.count)),
         places_(made),
-        state_(std::move(state)) {}
+        state_(std::move(state)) {
+    if (of_restart) restart_hosts_.emplace(std::move(*of_restart), teams.spare_hosts, [&made] { return made.make(); });
+  }
   int run(redundant::TeamOrders orders, const std::string& gathered);
 
  private:
-  Status start(int team);
+  Status start(int team, const std::vector<std::string>& command, const std::string& told_of_checkpoints);
   void start_again(const Frame& frame);
   void serve();
   void heard(const Frame& frame);
@@ -135,9 +139,11 @@ class Job {
     return std::all_of(teams_.begin(), teams_.end(), [](const Team& team) { return team.ended; });
   }
 
-  const std::vector<std::string>& command_of(int team) const { return hosts_.places().commands[size_t(team)]; }
+  Result<std::vector<std::string>> next_command(const Frame& frame, std::string& told_of_checkpoints);
 
   SpareHosts hosts_;
+  std::optional<SpareHosts> restart_hosts_;  // of another command
+  const FindBeginning find_beginning_;
   std::vector<Team> teams_;
   LauncherPlaces& places_;
   JobState state_;
@@ -151,7 +157,7 @@ class Job {
 };
 
 // In its own way of life: the same addresses in every team, or programs that print or sort by addresses would differ.
-Status Job::start(int number) {
+Status Job::start(int number, const std::vector<std::string>& command, const std::string& told_of_checkpoints) {
   orders_.team = number;
   Team& team = teams_[size_t(number)];
   Ends in = make_pipe(), out = make_pipe(), err = make_pipe();
@@ -169,12 +175,12 @@ Status Job::start(int number) {
     ::dup2(out.write_end.get(), STDOUT_FILENO);
     ::dup2(err.write_end.get(), STDERR_FILENO);
     ::setenv(redundant::orders_variable, text.c_str(), 1);
-    ::setenv(checkpoint::team_variable, fmt::format("{}", number).c_str(), 1);
+    ::setenv(checkpoint::team_variable, told_of_checkpoints.c_str(), 1);
     if (!place.empty()) ::setenv(place_of_open_mpi, place.c_str(), 1);
     ::personality(ADDR_NO_RANDOMIZE);
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-    become(command_of(number));
-    say("holdfast: {} cannot be started\n", command_of(number)[0]);
+    become(command);
+    say("holdfast: {} cannot be started\n", command[0]);
     ::_exit(127);
   }
   team.in = std::move(in.write_end);
@@ -192,7 +198,8 @@ int Job::run(redundant::TeamOrders orders, const std::string& gathered) {
   signals_.reset(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
   orders_ = std::move(orders);
   for (int team = 0; team < int(teams_.size()); ++team) {
-    if (const Status started = start(team); !started) return hub_.close(), fail(started, exit_lost);
+    const Status started = start(team, hosts_.places().commands[size_t(team)], checkpoint::encode_team(team, {}));
+    if (!started) return hub_.close(), fail(started, exit_lost);
   }
   while (!(code_ && all_ended())) serve();
   for (Team& team : teams_) say_what_was_held(team, true);
@@ -243,11 +250,34 @@ void Job::heard(const Frame& frame) {
   if (frame.word == Word::state) state_.write(redundant::text_of(frame.payload));
   if (frame.word == Word::team_lost && frame.team < teams_.size()) {
     if (!teams_[frame.team].lost) hosts_.lost(frame.team);
+    if (!teams_[frame.team].lost && restart_hosts_) restart_hosts_->lost(frame.team);
     teams_[frame.team].lost = true;
     end(teams_[frame.team]);
   }
   if (frame.word == Word::relaunch) start_again(frame);
   if (frame.word == Word::done) code_ = int(frame.number);
+}
+
+// Both go on counting, whichever is used.
+Result<std::vector<std::string>> Job::next_command(const Frame& frame, std::string& told_of_checkpoints) {
+  using redundant::TeamOrders;
+  const int team = int(frame.number);
+  const auto lost = redundant::text_of(ByteView(frame.payload).subspan(frame.subject));
+  auto command = hosts_.next(lost);
+  auto again = restart_hosts_ ? std::optional(restart_hosts_->next(lost)) : std::nullopt;
+  if (command && !hosts_.said().empty()) say("holdfast: {}\n", hosts_.said());
+  told_of_checkpoints = checkpoint::encode_team(team, {});
+  orders_.joins = TeamOrders::from_the_beginning;
+  const bool may_go_on = frame.epoch == 0;
+  const auto beginning = may_go_on && find_beginning_ ? find_beginning_() : std::nullopt;
+  if (!may_go_on || (find_beginning_ ? !beginning : !restart_hosts_)) return command;
+  orders_.joins = restart_hosts_ ? TeamOrders::where_it_resumes : TeamOrders::if_it_can;
+  if (beginning) told_of_checkpoints = beginning->told(team), say("holdfast: team {} goes on from checkpoint {}\n", team, beginning->step);
+  if (again && *again)
+    for (std::string& word : **again)
+      for (size_t at = 0; (at = word.find(step_mark, at)) != std::string::npos;)
+        word.replace(at, std::strlen(step_mark), fmt::format("{}", beginning ? beginning->step : 0));
+  return again ? std::move(*again) : std::move(command);
 }
 
 void Job::start_again(const Frame& frame) {
@@ -256,9 +286,9 @@ void Job::start_again(const Frame& frame) {
   for (const std::byte team : ByteView(frame.payload).first(frame.subject)) orders_.follows.push_back(int(team));
   Team& team = teams_.emplace_back();
   team.again = true;
-  const auto command = hosts_.next(redundant::text_of(ByteView(frame.payload).subspan(frame.subject)));
-  if (command && !hosts_.said().empty()) say("holdfast: {}\n", hosts_.said());
-  if (const Status started = command ? start(int(frame.number)) : command.status(); !started) {
+  std::string told_of_checkpoints;
+  const auto command = next_command(frame, told_of_checkpoints);
+  if (const Status started = command ? start(int(frame.number), *command, told_of_checkpoints) : command.status(); !started) {
     team.ended = true;
     say("holdfast: the command cannot be started again: {}\n", started.sentence());
     Frame ended;
@@ -453,7 +483,15 @@ int run_teams(const Teams& teams, const Settings& settings) {
     say("holdfast: {} is of a kind that each node has for itself: what plain calls make there, each team makes for itself; where nodes share it, say "
         "--shared-mounts {}\n",
         here, shell_word(here));
-  return Job(teams, std::move(*places), made, std::move(state)).run(orders, settings.gather_output);
+  std::optional<TeamPlaces> of_restart;
+  if (!teams.restart.empty()) {
+    auto found = place_teams(teams.restart, teams.mpi, teams.count, [&made] { return made.make(); });
+    if (!found) return fail(found.status(), exit_lost);
+    if (!found->apart)
+      for (std::vector<std::string>& command : found->commands) share_cores(teams, command);
+    of_restart = std::move(*found);
+  }
+  return Job(teams, std::move(*places), std::move(of_restart), made, std::move(state)).run(orders, settings.gather_output);
 }
 
 }  // namespace holdfast::cli

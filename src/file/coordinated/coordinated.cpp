@@ -1,7 +1,6 @@
 #include "file/coordinated/coordinated.hpp"
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 #include <optional>
 
@@ -12,6 +11,7 @@
 #include "coding/checksum.hpp"
 #include "file/coordinated/kept_writes.hpp"
 #include "file/coordinated/write/separate.hpp"
+#include "redundant/subjects.hpp"
 
 namespace holdfast::file {
 
@@ -20,11 +20,9 @@ uint64_t subject_of(const std::string& kind, const std::string& path) {
   return coding::plain_checksum(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-uint64_t subject_of_next_open(const std::string& path) {
-  static std::mutex mutex;
-  static auto* const opens = new std::map<std::string, uint64_t>;  // never destroyed: files are used to the end
-  std::lock_guard lock(mutex);
-  return subject_of("open " + std::to_string(++(*opens)[path]), path);
+uint64_t subject_of_next_open(redundant::Replica& replica, const std::string& path) {
+  const uint64_t name = subject_of("open", path);
+  return redundant::open_subject(name, replica.next_open(name));
 }
 
 namespace {
@@ -156,7 +154,7 @@ class CoordinatedFile final : public Coordinated {
   }
   Result<uint64_t> size() override {
     std::lock_guard lock(mutex_);
-    const Outcome outcome = meet(Call::size, "a look at the size", 0, 0, 0, [&](const Turn&) { return made(below_->size()); });
+    const Outcome outcome = look(Call::size, "a look at the size", 0, 0, [&](const Turn&) { return made(below_->size()); });
     HF_TRY(outcome.status);
     return separate_ ? std::max(outcome.value, separate_->end()) : outcome.value;
   }
@@ -183,14 +181,14 @@ class CoordinatedFile final : public Coordinated {
     std::lock_guard lock(mutex_);
     HF_TRY(join_first());
     const Outcome outcome =
-        meet(Call::next, "a look for holes", offset, 0, uint64_t(part), [&](const Turn&) { return made(below_->next(part, offset)); });
+        look(Call::next, "a look for holes", offset, uint64_t(part), [&](const Turn&) { return made(below_->next(part, offset)); });
     return outcome.status.ok() ? Result<uint64_t>(outcome.value) : outcome.status;
   }
   // What the system has it keeps, whoever dies next.
   Status close() override {
     std::lock_guard lock(mutex_);
     const Status joined = join_first();
-    const Outcome outcome = meet(Call::close, "the close", 0, 0, 0, [&](const Turn&) { return Outcome{below_->close()}; });
+    const Outcome outcome = look(Call::close, "the close", 0, 0, [&](const Turn&) { return Outcome{below_->close()}; });
     kept_.forget();
     replica_.forget(common_.subject);
     if (joined.ok()) return outcome.status;
@@ -216,6 +214,11 @@ class CoordinatedFile final : public Coordinated {
   Outcome meet(Call call, const char* name, uint64_t at, uint64_t bytes, uint64_t sum, const std::function<Outcome(const Turn&)>& act,
                uint64_t view = 0) {
     return common_.meet({.call = uint64_t(call), .at = at, .bytes = bytes, .sum = sum, .view = view}, name, act);
+  }
+
+  // Of no change that others see.
+  Outcome look(Call call, const char* name, uint64_t at, uint64_t sum, const std::function<Outcome(const Turn&)>& act) {
+    return common_.meet({.call = uint64_t(call), .at = at, .sum = sum, .looks = 1}, name, act);
   }
 
   // In a leader's turn.
@@ -315,7 +318,7 @@ class CoordinatedFile final : public Coordinated {
       return separate_ ? separate_->make_removals_durable() : Status();
     };
     const auto act = [&](const Turn& turn) { return Outcome{sync_it(turn)}; };
-    const Outcome outcome = meet(Call::sync, "a sync", 0, 0, 0, act, uint64_t(mine.to_errno()));
+    const Outcome outcome = common_.meet({.call = uint64_t(Call::sync), .view = uint64_t(mine.to_errno()), .looks = 1}, "a sync", act);
     if (outcome.status.ok()) kept_.forget(), writers_ = 0;
     return outcome.status;
   }

@@ -40,7 +40,7 @@ enum class Call : uint64_t {
 
 // A number for what calls are about: the same in all replicas, other for another file, and for another open of it.
 uint64_t subject_of(const std::string& kind, const std::string& path);
-uint64_t subject_of_next_open(const std::string& path);
+uint64_t subject_of_next_open(redundant::Replica& replica, const std::string& path);
 
 // What only the leader has open: a protected file, which would have several writers otherwise. Its bytes outlive the leader only by a sync.
 struct Led {

@@ -54,7 +54,9 @@ class LedTogether final : public CollectiveFile {
   }
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
     std::lock_guard lock(mutex_);
-    const Outcome outcome = meeting_.meet(claim_of(Call::read, extents, into, false), "a read", [&](const Turn&) {
+    Claim claim = claim_of(Call::read, extents, into, false);
+    claim.looks = 1;
+    const Outcome outcome = meeting_.meet(claim, "a read", [&](const Turn&) {
       const auto below = reach_alone();
       return below ? packed((*below)->read(extents, into), into, false) : Outcome{below.status()};
     });
@@ -94,7 +96,7 @@ class LedTogether final : public CollectiveFile {
   }
   Result<uint64_t> size() override {
     std::lock_guard lock(mutex_);
-    const Outcome outcome = meeting_.meet({.call = uint64_t(Call::size)}, "a look at the size", [&](const Turn&) {
+    const Outcome outcome = meeting_.meet({.call = uint64_t(Call::size), .looks = 1}, "a look at the size", [&](const Turn&) {
       const auto below = reach_alone();
       return below ? size_of(**below) : Outcome{below.status()};
     });
@@ -103,7 +105,7 @@ class LedTogether final : public CollectiveFile {
   }
   Result<uint64_t> agreed_size() override {
     std::lock_guard lock(mutex_);
-    const Outcome outcome = by_all({.call = uint64_t(Call::size)}, "a look at the size", [&](const Turn&, bool) {
+    const Outcome outcome = by_all({.call = uint64_t(Call::size), .looks = 1}, "a look at the size", [&](const Turn&, bool) {
       const Result<uint64_t> size = together_->agreed_size();
       return Outcome{size.status(), size ? *size : 0};
     });

@@ -23,8 +23,12 @@ namespace holdfast::file {
 
 namespace {
 
-redundant::Claim claim_of(Call call, uint64_t at, const std::string& other, uint64_t view = 0) {
-  return {.call = uint64_t(call), .at = at, .sum = coding::plain_checksum(std::as_bytes(std::span(other.data(), other.size()))), .view = view};
+redundant::Claim claim_of(Call call, uint64_t at, const std::string& other, uint64_t view = 0, bool looks = false) {
+  return {.call = uint64_t(call),
+          .at = at,
+          .sum = coding::plain_checksum(std::as_bytes(std::span(other.data(), other.size()))),
+          .view = view,
+          .looks = looks};
 }
 
 // Calls on one name are numbered: a thread has its turn until its call is over. Held before the name is looked at.
@@ -61,10 +65,10 @@ class OnName {
 thread_local bool acting = false;
 
 Outcome by_the_leader(redundant::Replica& replica, const OnName& name, Call call, const std::string& path, const std::string& other, uint64_t view,
-                      const std::function<Outcome(const redundant::Turn&)>& act) {
+                      bool looks, const std::function<Outcome(const redundant::Turn&)>& act) {
   note_thread_on(path);
   const auto what = [&] { return fmt::format("{}, a call that changes names{}", path, said_of_threads_on(path)); };
-  return unpack(replica.meet(name.subject(), claim_of(call, 0, other, view), what, [&](const redundant::Turn& turn) {
+  return unpack(replica.meet(name.subject(), claim_of(call, 0, other, view, looks), what, [&](const redundant::Turn& turn) {
     acting = true;
     const Outcome made = act(turn);
     acting = false;
@@ -124,7 +128,8 @@ int once(redundant::Replica& replica, Call call, const std::string& path, const 
   if (acting) return act();
   const OnName name(replica, path);
   const uint64_t seen = seen_at(path);
-  const Outcome outcome = by_the_leader(replica, name, call, path, other, seen, [&](const redundant::Turn& turn) {
+  const bool is_done = (done_before == EEXIST && seen != 0) || (done_before == ENOENT && seen == 0);  // so nothing comes of it
+  const Outcome outcome = by_the_leader(replica, name, call, path, other, seen, is_done, [&](const redundant::Turn& turn) {
     const uint64_t before = seen_then(turn, seen);
     if (was_renamed(turn, call, other, before)) return Outcome();
     const int failed = act() == 0 ? 0 : errno;
@@ -141,7 +146,7 @@ Outcome once(redundant::Replica& replica, Call call, const std::string& path, co
   if (acting) return act(false);
   const OnName name(replica, path);
   const uint64_t seen = seen_at(path);
-  return by_the_leader(replica, name, call, path, other, seen, [&](const redundant::Turn& turn) {
+  return by_the_leader(replica, name, call, path, other, seen, false, [&](const redundant::Turn& turn) {
     const uint64_t before = seen_then(turn, seen);
     if (was_renamed(turn, call, other, before)) return Outcome();
     return act(turn.again && (call == Call::open ? before == 0 : before != 0));
@@ -152,7 +157,8 @@ Outcome once_of_copies(redundant::Replica& replica, const std::string& path, con
   if (acting) return act(false);
   const OnName name(replica, path);
   note_thread_on(path);
-  const redundant::Claim said{.call = uint64_t(claim.call), .at = claim.at, .bytes = claim.bytes, .sum = claim.sum};
+  const redundant::Claim said{
+      .call = uint64_t(claim.call), .at = claim.at, .bytes = claim.bytes, .sum = claim.sum, .looks = claim.call == Call::look};
   const auto what = [&] { return fmt::format("{}, {}{}", path, claim.what, said_of_threads_on(path)); };
   return unpack(replica.meet(name.subject(), said, what, [&](const redundant::Turn& turn) {
     acting = true;
@@ -161,6 +167,8 @@ Outcome once_of_copies(redundant::Replica& replica, const std::string& path, con
     return pack(made);
   }));
 }
+
+void resumes_from(redundant::Replica& replica, const std::string& path) { replica.resumes_from(subject_of("name", path)); }
 
 bool was_long_ago(redundant::Replica& replica, const std::string& path) { return replica.claimed_then(subject_of("name", path)).has_value(); }
 
@@ -216,9 +224,11 @@ Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, 
   const uint64_t seen = flags & O_CREAT ? seen_at(path) : 0;
   raw::Fd own;
   note_thread_on(path);
+  const bool cuts = (flags & O_TRUNC) != 0, makes = (flags & O_CREAT) && (seen == 0 || (flags & O_EXCL));
   const auto meet = [&](Call call, uint64_t at, uint64_t view, const std::function<Outcome(const redundant::Turn&)>& act) {
     const auto what = [&] { return fmt::format("{}, its open{}", path, said_of_threads_on(path)); };
-    return unpack(replica.meet(name.subject(), claim_of(call, at, "", view), what, [&](const redundant::Turn& turn) { return pack(act(turn)); }));
+    return unpack(replica.meet(name.subject(), claim_of(call, at, "", view, call == Call::open && !cuts && !makes), what,
+                               [&](const redundant::Turn& turn) { return pack(act(turn)); }));
   };
   const Outcome outcome = meet(Call::open, uint64_t(flags), seen, [&](const redundant::Turn& turn) { return opening.make(own, turn, seen); });
   HF_TRY(outcome.status);

@@ -32,6 +32,8 @@ struct OfCopies {
   std::string what;
 };
 Outcome once_of_copies(redundant::Replica& replica, const std::string& path, const OfCopies& claim, const std::function<Outcome(bool again)>& act);
+// A team that resumes has found a file there, to go on from.
+void resumes_from(redundant::Replica& replica, const std::string& path);
 // The outcome of the last call on that name came from a log: it is over since long.
 bool was_long_ago(redundant::Replica& replica, const std::string& path);
 

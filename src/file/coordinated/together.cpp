@@ -128,8 +128,8 @@ Result<std::unique_ptr<CollectiveFile>> open_plain_together(const std::string& p
   Protocols protocols = choose(settings, replica, {.descriptor = own->get(), .writes = (flags & O_ACCMODE) != O_RDONLY});
   protocols.atomic = atomic;
   auto parts = (flags & O_ACCMODE) == O_RDONLY ? nullptr : parts_of(own->get(), protocols, replica);
-  auto file = coordinated(std::make_unique<Atomic>(own->get(), path, atomic), replica, subject_of_next_open(path), path, std::move(protocols),
-                          std::move(parts));
+  auto file = coordinated(std::make_unique<Atomic>(own->get(), path, atomic), replica, subject_of_next_open(replica, path), path,
+                          std::move(protocols), std::move(parts));
   return std::unique_ptr<CollectiveFile>(std::make_unique<PlainTogether>(std::move(*own), std::move(file), atomic, ranks));
 }
 

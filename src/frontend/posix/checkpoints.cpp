@@ -50,7 +50,8 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
     const std::string node = checkpoint::own_node(*run, rank);
     if (node.empty()) return nullptr;
     const int team = checkpoint::own_team(*run);
-    auto of_rank = make(settings, std::move(*patterns), std::move(*run), {rank, checkpoint::ranks_of_environment(), node, team});
+    auto of_rank = make(settings, std::move(*patterns), std::move(*run),
+                        {rank, checkpoint::ranks_of_environment(), node, team, nullptr, checkpoint::resumed_by_own_team()});
     in_use = &of_rank->state_->mutex;
     (void)::pthread_atfork([] { in_use->lock(); }, [] { in_use->unlock(); }, [] { in_use->unlock(); });
     return of_rank.release();  // files are closed until the process ends

@@ -29,7 +29,8 @@ class Checkpoints {
     uint32_t number, of;
     std::string node;
     int team = 0;
-    redundant::Replica* replica = nullptr;  // null: this process's
+    redundant::Replica* replica = nullptr;                        // null: this process's
+    std::optional<checkpoint::Run::From> resumes = std::nullopt;  // of a team that was started again
   };
   static std::unique_ptr<Checkpoints> make(const Settings& settings, checkpoint::Patterns patterns, checkpoint::Run run, const Rank& rank);
 

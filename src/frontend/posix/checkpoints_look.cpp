@@ -147,14 +147,15 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
     if (!shared) return shared.status();
     for (const checkpoint::SharedFile& one : *shared) add(one.name.file, listing.names);
   }
-  const auto here = state_->files.see();
+  const bool resumes = state_->resumes_now();
+  const auto here = resumes ? checkpoint::LocalFiles::Seen() : state_->files.see();
   for (const std::string& file : here.there) add(file, listing.names);
   for (const auto& [file, number] : here.removed) add(file, listing.removed);
   const auto found = state_->look_at_versions([](const State::Found&) { return false; });
   if (!found) return found.status();
   const auto beside = state_->beside_beginning(*found);
   for (const catalog::FoundVersion& one : *found)
-    if (const layout::Version& version = *one.manifest.version; state_->is_visible(version, beside)) {
+    if (const layout::Version& version = *one.manifest.version; resumes ? state_->is_resumed(version) : state_->is_visible(version, beside)) {
       const auto removed = here.removed.find(version.file);
       if (removed == here.removed.end() || state_->number_here(version) > removed->second) add(version.file, listing.names);
     }

@@ -45,7 +45,8 @@ struct Checkpoints::State {
         files(parse_node_path(node).path, run.id, run.attempt, run.teams > 1 ? here.team : checkpoint::LocalFiles::no_team),
         parts(files),
         plain(run, node, settings),
-        given_replica(here.replica) {}
+        given_replica(here.replica),
+        resumes(here.resumes) {}
 
   struct Written {
     LocalName name;
@@ -126,6 +127,15 @@ struct Checkpoints::State {
   std::optional<Counted> counted_before(const LocalName& own);
   Result<Counted> count(const std::string& copy, const LocalName& own, bool again);
   std::string path_then(const File& file, uint32_t number);
+  // Of a team that goes on from a checkpoint of this attempt, until it joins: that is all that there is.
+  bool resumes_now() const {
+    redundant::Replica* const own = resumes ? replica() : nullptr;
+    return own && own->is_joining();
+  }
+  bool is_resumed(const layout::Version& version) const {
+    return version.run == run.id && !version.roll && version.attempt == resumes->attempt && version.step == resumes->step;
+  }
+  Result<Sight> look_at_resumed(const File& file);
   static Status still_written(const std::string& plain);
   void stand_back(const std::string& copy, const Counted& counted, bool was_long_ago);
 
@@ -139,6 +149,7 @@ struct Checkpoints::State {
   const checkpoint::Parts parts;
   checkpoint::PlainFiles plain;
   redundant::Replica* const given_replica;
+  const std::optional<checkpoint::Run::From> resumes;
   pid_t who_began = -1;  // the process whose name in "openers" that is
   std::string who_is;
   std::mutex mutex;

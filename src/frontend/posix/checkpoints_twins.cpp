@@ -11,6 +11,7 @@
 
 #include "catalog/environment.hpp"
 #include "checkpoint/elsewhere.hpp"
+#include "checkpoint/protect.hpp"
 #include "file/coordinated/names.hpp"
 #include "frontend/posix/checkpoints_state.hpp"
 #include "redundant/frame.hpp"
@@ -76,8 +77,31 @@ std::string Checkpoints::State::path_then(const File& file, uint32_t number) {
   return "";
 }
 
+// A copy of the team's own: those who go on may drop the version, and write the file anew.
+Result<Checkpoints::Sight> Checkpoints::State::look_at_resumed(const File& file) {
+  std::lock_guard lock(mutex);
+  HF_TRY(files.make());
+  const auto found = versions.look(settings.local, settings.deadline_ms);
+  if (!found) return found.status();
+  for (const catalog::FoundVersion& one : *found) {
+    const layout::Version& version = *one.manifest.version;
+    if (!is_resumed(version) || version.file != file.path || !one.readable()) continue;
+    file::resumes_from(*replica(), file.path);
+    std::string there = files.past(file.path, version.number);
+    if (!there.empty()) return Sight{Sight::local, std::move(there)};
+    const std::string half = files.scratch();
+    Status fetched = checkpoint::fetch(one.manifest, half, settings);
+    if (fetched) fetched = files.keep_past(half, checkpoint::name_of(version));
+    if (fetched) return Sight{Sight::local, files.past(file.path, version.number)};
+    (void)catalog::unlink_file(half);
+    return fetched;
+  }
+  return Sight{Sight::absent, ""};
+}
+
 Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
   redundant::Replica* const replica = state_->replica();
+  if (state_->resumes_now()) return state_->look_at_resumed(file);
   auto own = look_alone(file);
   if (!replica) return own;
   const OfCopies claim{.call = Call::look, .what = "a look for it"};

@@ -1,9 +1,12 @@
 #include "frontend/posix/taking_part.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -11,6 +14,7 @@
 
 #include "base/config.hpp"
 #include "base/raw_syscalls.hpp"
+#include "redundant/membership/output.hpp"
 #include "redundant/twins/replica.hpp"
 #include "service/helper_process.hpp"
 
@@ -30,6 +34,21 @@ struct Pipe {
     return true;
   }
 };
+
+ino_t inode_of(int fd) {
+  struct stat state {};
+  return raw::fstat(fd, &state) == 0 ? state.st_ino : 0;
+}
+
+// What the program has printed until it joins is its own, and not what the others have printed there.
+void mark_output_where_it_joins() {
+  const std::array<ino_t, 2> pipes{inode_of(STDOUT_FILENO), inode_of(STDERR_FILENO)};
+  redundant::Replica::now()->when_joined([pipes] {
+    (void)std::fflush(stdout);
+    for (const int fd : {STDOUT_FILENO, STDERR_FILENO})  // unless the program has put another file there
+      if (inode_of(fd) == pipes[size_t(fd - STDOUT_FILENO)]) (void)raw::write(fd, redundant::joined_mark.data(), redundant::joined_mark.size());
+  });
+}
 
 // Standard output and error become pipes; what comes through them is delivered once, whichever team is ahead.
 Status join_output(const std::string& orders, const std::string& rank) {
@@ -68,6 +87,7 @@ void take_part() {
   const Status joined = redundant::Replica::join(*orders, std::atoi(rank.c_str()), 0);
   if (!joined.ok()) end(joined);
   if (const Status output = join_output(text, rank); !output.ok()) end(output);
+  if (redundant::Replica::now()->is_joining()) mark_output_where_it_joins();
 }
 
 }  // namespace holdfast::frontend::posix

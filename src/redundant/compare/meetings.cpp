@@ -68,6 +68,12 @@ void Meetings::learn(uint64_t subject, uint64_t number, const Claim& claim, Byte
   look_at_the_past(one);
 }
 
+void Meetings::pass(uint64_t subject, uint64_t number, Bytes outcome) {
+  Subject& one = subjects_[subject];
+  one.number = one.outcome_number = number;
+  one.outcome = std::move(outcome);
+}
+
 void Meetings::learn_intent(uint64_t subject, uint64_t number, const Claim& claim) {
   Subject& one = subjects_[subject];
   one.intended_number = number;

@@ -60,6 +60,8 @@ class Meetings {
   void take(const Frame& frame, Outbox& out);
   // Out of the log: calls that are over, one that began.
   void learn(uint64_t subject, uint64_t number, const Claim& claim, Bytes outcome);
+  // A call of before the place at which this team joins: it has not made it, and the next one has the next number.
+  void pass(uint64_t subject, uint64_t number, Bytes outcome);
   void learn_intent(uint64_t subject, uint64_t number, const Claim& claim);
   size_t learned() const { return learned_; }  // and not made here yet
   // The claim that the log has for the last call, where its outcome came from there.

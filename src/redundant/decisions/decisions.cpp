@@ -189,6 +189,24 @@ void Decisions::learn_all(ByteView batch) {
 
 void Decisions::learn(uint64_t subject, uint64_t number, ByteView answer) { (void)learn(One{subject, number, {answer.begin(), answer.end()}}); }
 
+Bytes Decisions::waiting() const {
+  Bytes all;
+  for (const auto& [name, its] : subjects_) {
+    if (its.waiting.empty()) continue;
+    const uint64_t pair[2] = {name, its.known - its.waiting.size() + 1};
+    const auto* const at = reinterpret_cast<const std::byte*>(pair);
+    all.insert(all.end(), at, at + sizeof pair);
+  }
+  return all;
+}
+
+void Decisions::pass(uint64_t subject, uint64_t number, ByteView answer) {
+  Subject& its = subjects_[subject];
+  if (number <= its.known) return;
+  its.known = number;
+  remember(One{subject, number, {answer.begin(), answer.end()}});
+}
+
 void Decisions::take(const Frame& frame, Outbox& out) {
   if (frame.word == Word::unite && frame.epoch > epoch_) {  // it has heard of the loss before this replica
     united_early_[frame.team] = frame;

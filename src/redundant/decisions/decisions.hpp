@@ -49,6 +49,10 @@ class Decisions {
 
   // Out of the log of the one that is followed.
   void learn(uint64_t subject, uint64_t number, ByteView answer);
+  // One that was made before the place at which this team joins, and is not asked for here.
+  void pass(uint64_t subject, uint64_t number, ByteView answer);
+  // Of those that were learned and not asked for: each subject, and the number of the first one.
+  Bytes waiting() const;
   size_t learned() const { return learned_; }  // and not asked for yet
   void take(const Frame& frame, Outbox& out);
   // After the meetings have heard of the same epoch.

@@ -10,8 +10,9 @@ namespace holdfast::redundant {
 struct Claim {
   uint64_t call = 0;  // what kind of call; the caller's numbers
   uint64_t at = 0, bytes = 0;
-  uint64_t sum = 0;   // of all that must be the same and is not said above
-  uint64_t view = 0;  // of what this replica alone has seen: may differ, and the leader learns whether it does
+  uint64_t sum = 0;    // of all that must be the same and is not said above
+  uint64_t view = 0;   // of what this replica alone has seen: may differ, and the leader learns whether it does
+  uint64_t looks = 0;  // it changes nothing that others see; may differ
   // Where the messages of the calling thread are compared: one more than their number up to here, and their running sum.
   uint64_t sent = 0, sent_sum = 0;
   bool same_but_for_messages(const Claim& other) const { return call == other.call && at == other.at && bytes == other.bytes && sum == other.sum; }
@@ -21,8 +22,9 @@ struct Claim {
 };
 
 struct Entry {
-  // bytes: what a call has read, where they may be changed later
-  enum Kind : uint32_t { call = 1, intent, decision, bytes } kind = call;
+  // bytes: what a call has read, where they may be changed later; opened: the `number`-th open of that name.
+  // waiting: decisions that stand before the next entry, a call, and are asked for after it; payload: their subjects, and the first number of each
+  enum Kind : uint32_t { call = 1, intent, decision, bytes, opened, waiting } kind = call;
   uint64_t subject = 0, number = 0;
   int64_t time_ms = 0;  // of the node's monotonic clock
   ByteView payload = {};

@@ -173,12 +173,20 @@ void LogFile::set_whole() { head()->whole.store(1, std::memory_order_release); }
 bool LogFile::is_whole() const { return at_ != 0 && head()->whole.load(std::memory_order_acquire) != 0; }
 bool LogFile::is_cut() const { return at_ != 0 && head()->cut.load(std::memory_order_acquire) != 0; }
 
+void LogKeeper::note_what_waits() {
+  const Bytes those = waiting_ ? waiting_() : Bytes();
+  const ByteView one(those);
+  if (!those.empty()) (void)file_.append(Entry::waiting, 0, 0, {&one, 1});
+}
+
 void LogKeeper::call(uint64_t subject, uint64_t number, const Claim& claim, ByteView outcome) {
+  note_what_waits();
   const std::array<ByteView, 2> both{std::as_bytes(std::span(&claim, 1)), outcome};
   (void)file_.append(Entry::call, subject, number, both);
 }
 
 void LogKeeper::intent(uint64_t subject, uint64_t number, const Claim& claim) {
+  note_what_waits();
   const ByteView one = std::as_bytes(std::span(&claim, 1));
   (void)file_.append(Entry::intent, subject, number, {&one, 1});
 }
@@ -186,6 +194,8 @@ void LogKeeper::intent(uint64_t subject, uint64_t number, const Claim& claim) {
 void LogKeeper::decision(uint64_t subject, uint64_t number, ByteView answer) { (void)file_.append(Entry::decision, subject, number, {&answer, 1}); }
 
 void LogKeeper::bytes(uint64_t subject, uint64_t number, ByteView bytes) { (void)file_.append(Entry::bytes, subject, number, {&bytes, 1}); }
+
+void LogKeeper::opened(uint64_t name, uint64_t number) { (void)file_.append(Entry::opened, name, number, {}); }
 
 void LogKeeper::repeat(const Entry& entry) { (void)file_.append(entry.kind, entry.subject, entry.number, {&entry.payload, 1}); }
 

@@ -3,6 +3,8 @@
 //
 // On one node. Where teams lie on several each process has a file without a name, and whoever follows it a copy, which grows as its bytes come.
 #pragma once
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,6 +56,9 @@ class LogFile {
   // False: there is no room, now and ever after.
   bool append(Entry::Kind kind, uint64_t subject, uint64_t number, std::span<const ByteView> payload);
   std::optional<Entry> next();
+  // Where that one will be; and back to the first one.
+  uint64_t at() const { return at_; }
+  void back() { at_ = std::min(at_, beginning); }
   bool at_end() const;
   // The writer has had no more room: entries are missing at the end.
   bool is_cut() const;
@@ -76,15 +81,20 @@ class LogFile {
 // The keeper that writes there.
 class LogKeeper final : public Keeper {
  public:
-  explicit LogKeeper(LogFile& file) : file_(file) {}
+  // `waiting`: decisions that have come and are not asked for yet (Decisions::waiting); the program is in the call that is written down.
+  explicit LogKeeper(LogFile& file, std::function<Bytes()> waiting = nullptr) : file_(file), waiting_(std::move(waiting)) {}
   void call(uint64_t subject, uint64_t number, const Claim& claim, ByteView outcome) override;
   void intent(uint64_t subject, uint64_t number, const Claim& claim) override;
   void decision(uint64_t subject, uint64_t number, ByteView answer) override;
   void bytes(uint64_t subject, uint64_t number, ByteView bytes);
+  void opened(uint64_t name, uint64_t number);
   void repeat(const Entry& entry) override;
 
  private:
+  void note_what_waits();
+
   LogFile& file_;
+  const std::function<Bytes()> waiting_;
 };
 
 std::string log_path(const std::string& directory, int team, int rank);

@@ -100,6 +100,10 @@ class Hub {
   bool is_ending(int team) const;
   void hear_complaints(int64_t now);
   void came_of_output(Talk& talk, const Frame& frame);
+  void refused(const Talk& talk, const Frame& frame);
+  void deliver_fresh(const Frame& frame);
+  void deliver(uint32_t rank, uint64_t stream, Bytes bytes);
+  void let_out_the_last(bool has_ended = false);
   void tell_who_lives(int rank);
   void say(const std::string& line);
   uint64_t behind_ms(int team) const;
@@ -116,6 +120,7 @@ class Hub {
   FrameReader orders_{most_payload};
   std::optional<Membership> members_;
   Output output_;
+  std::set<int> resumed_;  // teams that print something else until they join
   const std::shared_ptr<Outlet> outlet_ = std::make_shared<Outlet>();
   std::deque<Order> waiting_;  // for the end of whom the first one is about
   struct Complaint {
@@ -238,10 +243,47 @@ void Hub::came(Talk& talk, const Frame& frame) {
   if (frame.word == Word::differ) differs(frame);
   if (frame.word == Word::alive) talk.process_->behind_ms = frame.number;
   if (frame.word == Word::caught_up) follow(members_->caught_up(talk.process_->team, talk.process_->rank));
-  if (frame.word == Word::refused) follow(members_->refused(talk.process_->team, talk.process_->rank, std::string(text_of(frame.payload))));
+  if (frame.word == Word::refused) refused(talk, frame);
   if (frame.word == Word::log_ends) follow(members_->log_ends(std::string(text_of(frame.payload))));
   if (frame.word == Word::note && notes_.size() < most_notes) notes_.emplace(text_of(frame.payload));
-  if (frame.word != Word::alive || members_->stands_by(talk.process_->team)) show();
+  if (frame.word != Word::alive || members_->follows(talk.process_->team) >= 0) show();
+}
+
+void Hub::deliver_fresh(const Frame& frame) {
+  if (frame.epoch == 0) {
+    const ByteView fresh = output_.fresh(frame.rank, frame.subject, frame.number, frame.payload);
+    return deliver(frame.rank, frame.subject, {fresh.begin(), fresh.end()});
+  }
+  resumed_.insert(frame.team);
+  deliver(frame.rank, frame.subject, output_.fresh_of_resumed(frame.team, frame.rank, frame.subject, frame.payload));
+  let_out_the_last();
+}
+
+void Hub::deliver(uint32_t rank, uint64_t stream, Bytes bytes) {
+  if (bytes.empty()) return;
+  outlet_->give([this, rank, stream, bytes = std::move(bytes)] {
+    if (!deliver_) write_whole(stream == 0 ? out_.get() : err_.get(), bytes);
+    else deliver_(rank, stream, text_of(bytes));
+  });
+}
+
+// A team that has resumed, when nobody else is left who prints what it prints.
+void Hub::let_out_the_last(bool has_ended) {
+  for (const int team : resumed_) {
+    if (members_->is_lost(team) || !members_->is_last(team)) continue;
+    for (const auto& process : processes_)
+      for (const uint64_t stream : {0, 1})
+        if (process->team == team) deliver(uint32_t(process->rank), stream, output_.let_out(team, uint32_t(process->rank), stream, has_ended));
+  }
+}
+
+void Hub::refused(const Talk& talk, const Frame& frame) {
+  const Process& process = *talk.process_;
+  const std::string why(text_of(frame.payload));
+  if (frame.number != 2) return follow(members_->refused(process.team, process.rank, why, frame.number == 1));
+  bool may = false;
+  follow(members_->goes_beyond(process.team, process.rank, why, may));
+  if (may) (void)send_frame(process.socket.get(), frame, MSG_DONTWAIT);
 }
 
 void Hub::came_of_output(Talk& talk, const Frame& frame) {
@@ -249,11 +291,9 @@ void Hub::came_of_output(Talk& talk, const Frame& frame) {
   if (!talk.moves_output_of_ && process) process->guard = raw::Fd(raw::fcntl(talk.socket_.get(), F_DUPFD_CLOEXEC));
   talk.moves_output_of_ = process;
   if (process) process->output = Process::open;
-  const ByteView fresh = output_.fresh(frame.rank, frame.subject, frame.number, frame.payload);
+  deliver_fresh(frame);
   auto socket = std::make_shared<raw::Fd>(raw::fcntl(talk.socket_.get(), F_DUPFD_CLOEXEC));
-  outlet_->give([this, socket, rank = frame.rank, stream = frame.subject, bytes = Bytes(fresh.begin(), fresh.end())] {
-    if (!deliver_) write_whole(stream == 0 ? out_.get() : err_.get(), bytes);
-    else if (!bytes.empty()) deliver_(rank, stream, text_of(bytes));
+  outlet_->give([socket, stream = frame.subject] {
     Frame taken;
     taken.word = Word::taken, taken.subject = stream;
     (void)send_frame(socket->get(), taken, MSG_DONTWAIT);
@@ -374,7 +414,7 @@ std::string Hub::hosts_of_the_lost() const {
 
 void Hub::start(const Order& order) {
   Frame frame;
-  frame.word = Word::relaunch, frame.number = uint64_t(order.team);
+  frame.word = Word::relaunch, frame.number = uint64_t(order.team), frame.epoch = uint32_t(order.code);
   frame.subject = order.teams.size();
   for (const int team : order.teams) frame.payload.push_back(std::byte(team));
   const Bytes hosts = bytes_of(hosts_of_the_lost());
@@ -414,6 +454,7 @@ void Hub::kill(int team) {
   }
   const int64_t until = now_ms() + 2 * ms_of_s;
   for (pollfd& one : waited) (void)::poll(&one, 1, int(std::max<int64_t>(until - now_ms(), 0)));
+  let_out_the_last();
 }
 
 void Hub::tell_who_lives(int rank) {
@@ -492,6 +533,7 @@ void Hub::look_whether_done() {
   };
   const bool more = std::any_of(processes_.begin(), processes_.end(), is_to_come);
   if (more && now_ms() - finishing_since_ms_ < patience_ms) return;
+  let_out_the_last(true);
   if (deliver_) outlet_->give([this] { deliver_(0, 0, {}); });
   outlet_->wait();
   show();

@@ -130,7 +130,7 @@ void Membership::start_another(Orders& orders) {
   if (teams() >= most_teams) return;
   const auto first = std::find_if(teams_.begin(), teams_.end(), [](const Team& team) { return !team.lost && team.is_member; });
   if (first == teams_.end() || first->launcher_ended) return;
-  Order order{.what = Order::start, .team = teams()};
+  Order order{.what = Order::start, .team = teams(), .code = begin_anew_};
   for (int one = number_of(*first); one >= 0; one = teams_[size_t(one)].follows) order.teams.push_back(one);
   teams_.push_back({.follows = order.teams[0], .is_member = false});
   orders.push_back(std::move(order));
@@ -181,9 +181,26 @@ Orders Membership::caught_up(int team, int rank) {
   return orders;
 }
 
-Orders Membership::refused(int team, int rank, const std::string& why) {
+Orders Membership::refused(int team, int rank, const std::string& why, bool may_begin_anew) {
+  const Team& its = teams_[size_t(team)];
+  if (may_begin_anew && !its.lost && !over_) {
+    if (!std::exchange(begin_anew_, true)) ++relaunches_;  // this one does not count
+    return lose(team, -1, fmt::format("rank {} of team {} cannot go on from a checkpoint: {}", rank, team, why));
+  }
   relaunches_ = 0;  // another one would not get on better
   return lose(team, -1, fmt::format("rank {} of team {} cannot catch up: {}", rank, team, why));
+}
+
+Orders Membership::goes_beyond(int team, int rank, const std::string& why, bool& may) {
+  const auto is_in_the_way = [&](const Team& other) { return !other.lost && number_of(other) != team && (other.is_member || other.follows != team); };
+  may = !over_ && !is_lost(team) && std::none_of(teams_.begin(), teams_.end(), is_in_the_way);
+  if (!may) return lose(team, -1, fmt::format("rank {} of team {} cannot catch up: {}", rank, team, why));
+  Orders orders = log_ends(fmt::format("team {} has gone on from a checkpoint beyond what was written down", team));
+  bool any = false;
+  for (int other = 0; other < teams(); ++other)
+    if (other != team && !is_lost(other)) let_go_of(other, orders), any = true;
+  if (any) orders.push_back({.what = Order::live});
+  return orders;
 }
 
 Orders Membership::log_ends(const std::string& why) {

@@ -6,6 +6,7 @@
 //
 // Pure: facts in, orders out.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,7 +27,7 @@ struct Order {
     live,       // tell those of `rank` (all: -1) who lives now
     say,        // a line for the user
     finish,     // the job is over with `code`
-    start,      // the command, as `team`, which goes by the logs of `teams`
+    start,      // the command, as `team`, which goes by the logs of `teams`; `code` 1: from its beginning
   } what;
   int team = -1, rank = -1, code = 0;
   std::string line = {};
@@ -57,7 +58,11 @@ class Membership {
   Orders judge();
   // A rank of a team that was started again has come to the end of its log, or cannot.
   Orders caught_up(int team, int rank);
-  Orders refused(int team, int rank, const std::string& why);
+  // `may_begin_anew`: the program may from its beginning, for it went on from a checkpoint.
+  Orders refused(int team, int rank, const std::string& why, bool may_begin_anew = false);
+  // A team that has resumed is beyond what was written down, and would not wait for others at calls of before: `may` it go on? Where the others are such that go
+  // by its log, and no members, these are let go. Nobody is started again then.
+  Orders goes_beyond(int team, int rank, const std::string& why, bool& may);
   // What a team that is started again would have to know is not kept any more.
   Orders log_ends(const std::string& why);
   Orders hub_is_left();  // nobody waits for the job any more
@@ -69,6 +74,9 @@ class Membership {
   bool rehearses() const { return rehearses_; }
   uint64_t differences() const { return differences_; }  // of a rehearsal
   int started_again() const;
+  bool is_last(int team) const {
+    return std::all_of(teams_.begin(), teams_.end(), [&](const Team& other) { return other.lost || number_of(other) == team; });
+  }
   bool stands_by(int team) const { return !teams_[size_t(team)].is_member; }
   bool was_let_go(int team) const { return teams_[size_t(team)].let_go; }
   int follows(int team) const { return teams_[size_t(team)].follows; }
@@ -112,6 +120,7 @@ class Membership {
   std::vector<Team> teams_;
   std::optional<Held> held_;
   int relaunches_;
+  bool begin_anew_ = false;  // teams that are started again
   const bool rehearses_;
   uint64_t differences_ = 0;
   std::set<int> told_of_messages_;  // ranks

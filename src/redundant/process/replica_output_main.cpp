@@ -58,7 +58,7 @@ class Mover {
 bool Mover::tell(Word word, int stream, uint64_t number, ByteView payload) {
   Frame frame;
   frame.word = word, frame.team = uint16_t(orders_.team), frame.rank = rank_;
-  frame.subject = uint64_t(stream), frame.number = number;
+  frame.subject = uint64_t(stream), frame.number = number, frame.epoch = orders_.joins != TeamOrders::from_the_beginning;
   frame.payload.assign(payload.begin(), payload.end());
   Bytes bytes = encode(frame);
   const iovec whole{bytes.data(), bytes.size()};

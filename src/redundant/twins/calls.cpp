@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "redundant/subjects.hpp"
+
 namespace holdfast::redundant {
 
 namespace {
@@ -18,6 +20,12 @@ constexpr size_t most_noted = 20;
 Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) {
   const Busy now;
   std::unique_lock lock(mutex_);
+  if (joining_ && claim.looks != 0) {
+    lock.unlock();
+    return act({.same_view = true});
+  }
+  if (joining_) join_at(subject, claim, what, lock);
+  subject = known_as(subject);
   Outbox out;
   Claim mine = claim;
   if (sent_) sent_->fill(mine);
@@ -34,11 +42,14 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
     while (!meetings_.is_settled(subject) && reads_on()) {
     }
     const Meetings::State state = meetings_.state(subject);
-    if (state == Meetings::State::contradicts && !refused_) {
+    const bool may_be_a_look = claim.looks != 0 || state == Meetings::State::done;
+    const bool in_order = !past_ || past_->is_in_order(subject, meetings_.number(subject), may_be_a_look);
+    if ((state == Meetings::State::contradicts || !in_order) && !refused_) {
       refuse(what() + " is not what was done there then");
       continue;
     }
-    if (state == Meetings::State::done) {
+    if (state == Meetings::State::done && in_order) {
+      if (past_) past_->has_made(subject, meetings_.number(subject));
       pieces_.end(subject, meetings_.number(subject));
       said_ = said_ || is_followed();
       if (orders_.rehearses) report_what_was_otherwise(subject, mine, what);
@@ -51,23 +62,29 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
     }
     const bool may_act = !refused_ && !(past_ && !log_has_come_);
     if (may_act && (state == Meetings::State::act || (state == Meetings::State::differ && goes_on(subject)))) {
-      const auto said = meetings_.claims(subject);
-      const bool same = std::all_of(said.begin(), said.end(), [&](const auto& one) { return one.second.view == claim.view; });
-      const std::optional<Claim> intended = meetings_.intended(subject) ? std::optional(*meetings_.intended(subject)) : std::nullopt;
-      const Turn turn{successions_ != successions || intended, same, intended ? &*intended : nullptr};
-      if (!is_noted) meetings_.acts(subject);
-      is_noted = meetings_.is_alone();
-      if (wait_for_followers(lock)) continue;
-      lock.unlock();
-      if (is_cut_off()) syscall(SYS_exit_group, lost_status);  // it may have slept
-      Bytes outcome = act(turn);
-      lock.lock();
-      meetings_.finish(subject, std::move(outcome), out);
-      put(out);
+      carry_out(subject, claim, act, successions_ != successions, is_noted, lock);
       continue;
     }
     wait_for_more(lock);
   }
+}
+
+// In the leader, when all have come. `is_noted`: the log says that it is about to.
+void Twins::carry_out(uint64_t subject, const Claim& claim, const Act& act, bool again, bool& is_noted, std::unique_lock<std::mutex>& lock) {
+  const auto said = meetings_.claims(subject);
+  const bool same = std::all_of(said.begin(), said.end(), [&](const auto& one) { return one.second.view == claim.view; });
+  const std::optional<Claim> intended = meetings_.intended(subject) ? std::optional(*meetings_.intended(subject)) : std::nullopt;
+  const Turn turn{again || intended, same, intended ? &*intended : nullptr};
+  if (!is_noted) meetings_.acts(subject);
+  is_noted = meetings_.is_alone();
+  if (wait_for_followers(lock)) return;
+  lock.unlock();
+  if (is_cut_off()) syscall(SYS_exit_group, lost_status);  // it may have slept
+  Bytes outcome = act(turn);
+  lock.lock();
+  Outbox out;
+  meetings_.finish(subject, std::move(outcome), out);
+  put(out);
 }
 
 // In a rehearsal: with calls that have the same outcome everywhere. Whoever makes another call is lost.
@@ -80,8 +97,9 @@ bool Twins::goes_on(uint64_t subject) const {
 void Twins::forget(uint64_t subject) {
   const Busy now;
   std::lock_guard lock(mutex_);
+  if (joining_) return;
   Outbox out;
-  meetings_.forget(subject, out);
+  meetings_.forget(known_as(subject), out);
   put(out);
 }
 
@@ -128,7 +146,7 @@ void Twins::report(const std::vector<std::pair<int, Claim>>& claims, const std::
 }
 
 void Twins::decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) {
-  if (busy) return ask(given, answer);
+  if (busy || joining_) return ask(given, answer);
   const Busy now;
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -143,7 +161,7 @@ void Twins::decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) {
 }
 
 Bytes Twins::answer(uint64_t subject, const std::function<Bytes()>& ask) {
-  if (busy) return ask();
+  if (busy || joining_) return ask();
   const Busy now;
   std::unique_lock lock(mutex_);
   Bytes told;
@@ -178,9 +196,9 @@ void Twins::give(int team, uint64_t subject, uint64_t index, ByteView head, Byte
   const Busy now;
   Way& way = ways_[size_t(team)];
   {
-    Frame frame = Pieces::frame(subject, 0, index, head, bytes);
+    Frame frame = Pieces::frame(known_as(subject), 0, index, head, bytes);
     std::lock_guard lock(mutex_);
-    frame.number = meetings_.number(subject) + 1, frame.team = uint16_t(place_.team), frame.epoch = meetings_.epoch();
+    frame.number = meetings_.number(known_as(subject)) + 1, frame.team = uint16_t(place_.team), frame.epoch = meetings_.epoch();
     if (meetings_.lives(team)) put(team, frame);
     if (bytes.size() > is_small && way.waiting.size() < most_waiting) return flush_soon();
   }
@@ -190,6 +208,7 @@ void Twins::give(int team, uint64_t subject, uint64_t index, ByteView head, Byte
 std::optional<Bytes> Twins::take(uint64_t subject, uint64_t index, uint32_t epoch) {
   const Busy now;
   std::unique_lock lock(mutex_);
+  subject = known_as(subject);
   for (;;) {
     if (auto piece = pieces_.find(subject, meetings_.number(subject) + 1, index)) return piece;
     if (meetings_.epoch() != epoch) return std::nullopt;
@@ -211,6 +230,7 @@ void Twins::note(const std::string& line) {
 }
 
 Replica::Known Twins::known(uint64_t subject, Bytes& answer) {
+  if (joining_) return Known::mine;
   const Busy now;
   std::unique_lock lock(mutex_);
   do {
@@ -231,6 +251,7 @@ Replica::Known Twins::known(uint64_t subject, Bytes& answer) {
 void Twins::say(uint64_t subject, ByteView answer) {
   const Busy now;
   std::unique_lock lock(mutex_);
+  if (joining_) return (void)(had_matches_ |= is_about_matches(subject));
   said_ = true;
   if (decisions_.decided_message(subject, answer)) send_soon();
   wait_while_full(lock);
@@ -239,6 +260,7 @@ void Twins::say(uint64_t subject, ByteView answer) {
 void Twins::say_no(uint64_t subject) {
   const Busy now;
   std::unique_lock lock(mutex_);
+  if (joining_) return;
   said_ = true;
   if (decisions_.decided_no(subject)) send_soon();
 }
@@ -273,7 +295,8 @@ void Twins::look_at_sent() {
 void Twins::compare_at_the_end() {
   constexpr uint64_t subject = uint64_t(1) << 42;
   const auto name = [] { return std::string("MPI_Finalize"); };
-  if (sent_) (void)meet(subject, {.call = uint64_t(1) << 32}, name, [](const Turn&) { return Bytes(); });
+  // A team that has resumed compares none, and is waited for all the same.
+  if (orders_.compares_messages) (void)meet(subject, {.call = uint64_t(1) << 32, .looks = 1}, name, [](const Turn&) { return Bytes(); });
 }
 
 void Twins::wait_a_moment() {
@@ -283,6 +306,7 @@ void Twins::wait_a_moment() {
 }
 
 void Twins::differs(const std::string& what) {
+  if (joining_) cannot_catch_up(what);
   {
     const Busy now;
     std::lock_guard lock(mutex_);

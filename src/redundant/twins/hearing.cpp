@@ -14,12 +14,6 @@
 
 namespace holdfast::redundant {
 
-namespace {
-
-constexpr const char* torn = "its twins do not remember all that the lost leader was told and this rank was not";
-
-}  // namespace
-
 void Twins::hear(int way) {
   server_.watch(ways_[size_t(way)].socket.get(), [this, way] { return read_from(way); });
 }
@@ -55,11 +49,20 @@ void Twins::came(int way, Frame& frame) {
     while (reads_on()) {  // what stands in the log was before what is heard
     }
   if (way < most_teams && frame.word == Word::welcome) read_all();
+  if (way < most_teams && joining_ && !about_log) return early_frames_.emplace_back(way, std::move(frame)), void();
   if (way == most_teams && frame.word == Word::alive) lease_ms_ = int64_t(frame.subject + orders_.deadline_ms);
   else if (way == most_teams && frame.word == Word::lives) live(frame);
+  else if (way == most_teams && frame.word == Word::refused && frame.number == 2) may_go_beyond_ = true;
   else if (way == most_teams && frame.word == Word::refused) no_place_ = text_of(frame.payload);
   else if (way == most_teams) return;
-  else if (frame.word == Word::log_part) take_log(frame);
+  else came_of_twin(way, frame, out);
+  if (decisions_.is_torn()) refuse(torn);
+  put(out);
+  changed_.notify_all();
+}
+
+void Twins::came_of_twin(int way, Frame& frame, Outbox& out) {
+  if (frame.word == Word::log_part) take_log(frame);
   else if (frame.word == Word::log_taken) log_taken(way, frame.number);
   else if (frame.word == Word::decisions || frame.word == Word::unite || frame.word == Word::arrived) decisions_.take(frame, out);
   else if (frame.word == Word::sent) {
@@ -67,9 +70,6 @@ void Twins::came(int way, Frame& frame) {
   } else if (frame.word == Word::piece) {
     if (meetings_.lives(frame.team)) pieces_.take(std::move(frame), meetings_.number(frame.subject));
   } else meetings_.take(frame, out);
-  if (decisions_.is_torn()) refuse(torn);
-  put(out);
-  changed_.notify_all();
 }
 
 // Under the lock.

@@ -31,8 +31,9 @@ Status Twins::make_logs() {
 }
 
 std::string Twins::log_trouble() const {
-  return own_log_trouble_.empty() ? "the log of the job in " + orders_.log + " has no more room"
-                                  : "the log of the job cannot be made: " + own_log_trouble_;
+  return own_log_trouble_.empty()        ? "the log of the job in " + orders_.log + " has no more room"
+         : joining_ || own_log_.is_cut() ? own_log_trouble_
+                                         : "the log of the job cannot be made: " + own_log_trouble_;
 }
 
 // Logs of teams that are lost, as far as the next one goes by them, are read now: they do not grow any more.
@@ -47,6 +48,7 @@ void Twins::open_logs() {
     LogFile one(orders_.log_bytes);
     if (one.set_aside().ok() && one.open(log_path(orders_.log, orders_.follows[first], place_.rank)).ok() && one.is_whole()) break;
   }
+  if (first > 0 && joining_) return refuse("the team that it follows has just come back itself, and has no whole log yet");
   for (; first > 0; --first) {
     LogFile one(orders_.log_bytes);
     if (!one.set_aside().ok() || !one.open(log_path(orders_.log, orders_.follows[first], place_.rank)).ok()) continue;
@@ -60,6 +62,11 @@ void Twins::open_logs() {
 // What happens from now on this process hears of, or does itself.
 void Twins::read_all() {
   if (!follows()) return;
+  log_is_over_ = true;
+  if (joining_) {  // it knows no place there yet
+    if (!log_has_come_) refuse(log_in_part);
+    return;
+  }
   past_->take_all(meetings_, decisions_);
   if (!log_has_come_) refuse(log_in_part);
   if (their_log_.is_cut()) refuse(cut_log);
@@ -71,6 +78,7 @@ void Twins::refuse(const std::string& why) {
   Frame frame;
   frame.word = Word::refused, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
   frame.payload = bytes_of(why);
+  frame.number = orders_.joins == TeamOrders::if_it_can && !log_is_over_;
   put(most_teams, frame);
 }
 
@@ -92,7 +100,7 @@ bool Twins::is_near() const {
 }
 
 bool Twins::reads_on() {
-  if (!follows() || !past_->take_one(meetings_, decisions_)) return false;
+  if (!follows() || joining_ || !past_->take_one(meetings_, decisions_)) return false;
   if (!told_that_caught_up_ && is_near() && says_where_it_is()) {
     flush_soon();
   }
@@ -101,7 +109,7 @@ bool Twins::reads_on() {
 
 // True: something is to be sent.
 bool Twins::says_where_it_is() {
-  if (!follows() || !log_has_come_ || (meetings_.learned() + decisions_.learned() > 0 && !is_near())) return false;
+  if (!follows() || joining_ || !log_has_come_ || (meetings_.learned() + decisions_.learned() > 0 && !is_near())) return false;
   if (their_log_.is_cut()) refuse(cut_log);
   if (std::exchange(told_that_caught_up_, true)) return refused_;
   Frame frame;
@@ -130,24 +138,26 @@ bool Twins::is_behind() {
   if (!past_) return false;
   const Busy now;
   std::lock_guard lock(mutex_);
-  return has_unread() || (follows() && !told_that_caught_up_);  // one that slept would stay behind by that
+  return joining_ || has_unread() || (follows() && !told_that_caught_up_);  // one that slept would stay behind by that
 }
 
 std::optional<Claim> Twins::claimed_then(uint64_t subject) {
   const Busy now;
   std::lock_guard lock(mutex_);
-  return meetings_.claimed_then(subject);
+  return meetings_.claimed_then(known_as(subject));
 }
 
 void Twins::keep_read(uint64_t subject, ByteView bytes) {
   const Busy now;
   std::lock_guard lock(mutex_);
-  keeper_.bytes(subject, meetings_.number(subject), bytes);
+  subject = known_as(subject);
+  if (!joining_) keeper_.bytes(subject, meetings_.number(subject), bytes);
 }
 
 std::optional<Bytes> Twins::read_then(uint64_t subject) {
   const Busy now;
   std::unique_lock lock(mutex_);
+  subject = known_as(subject);
   for (;;) {
     if (auto bytes = past_->bytes(subject, meetings_.number(subject))) return bytes;
     if (reads_on()) continue;

@@ -15,6 +15,13 @@ namespace holdfast::redundant {
 
 std::atomic<Replica*> Replica::now_{nullptr};
 
+uint64_t Replica::next_open(uint64_t name) {
+  static std::mutex mutex;
+  static auto* const opens = new std::unordered_map<uint64_t, uint64_t>;  // never destroyed: files are used to the end
+  std::lock_guard lock(mutex);
+  return ++(*opens)[name];
+}
+
 bool Twins::all_there() const {
   if (!introduced_) return false;
   for (int team = 0; team < most_teams; ++team)

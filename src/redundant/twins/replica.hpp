@@ -81,6 +81,15 @@ class Replica {
   // What that call has read, to be kept, or as it was kept.
   virtual void keep_read(uint64_t, ByteView) {}
   virtual std::optional<Bytes> read_then(uint64_t) { return std::nullopt; }
+  // It was started again, has resumed from a checkpoint of its own, and has not changed anything yet: it has no part in what its twins do. What it
+  // calls until then it does alone.
+  virtual bool is_joining() { return false; }
+  // Called where it joins, before anything else.
+  virtual void when_joined(std::function<void()>) {}
+  // Until then: what calls on this subject have written it has read, to go on from there.
+  virtual void resumes_from(uint64_t) {}
+  // Counts opens of the file whose name has this sum, as all replicas do.
+  virtual uint64_t next_open(uint64_t name);
   // It has not come to the end of what it has to do again: time need not pass.
   virtual bool is_behind() { return false; }
   // It cannot do what was done then: its team is ended with this sentence. Never returns.

@@ -6,10 +6,12 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <unordered_map>
 
 #include "redundant/compare/sent.hpp"
 #include "redundant/decisions/decisions.hpp"
 #include "redundant/log/catch_up.hpp"
+#include "redundant/log/join.hpp"
 #include "redundant/pieces/pieces.hpp"
 #include "redundant/twins/sharing.hpp"
 #include "redundant/twins/way.hpp"
@@ -19,6 +21,7 @@ namespace holdfast::redundant {
 
 inline constexpr int lost_status = 121;  // of a process that ends itself
 
+inline constexpr const char* torn = "its twins do not remember all that the lost leader was told and this rank was not";
 inline constexpr const char* cut_log = "what was done then is written down in part, for the log had no more room";
 
 // This thread is in a call below: a signal's handler that asks for the time again must not wait for it.
@@ -37,10 +40,11 @@ class Twins final : public Replica, public Sharing {
         place_{orders.team, orders.teams, rank, ranks},
         own_log_(orders.log_bytes),
         their_log_(orders.log_bytes),
-        keeper_(own_log_),
+        keeper_(own_log_, [this] { return decisions_.learned() > 0 ? decisions_.waiting() : Bytes(); }),
         meetings_(orders.team, first_living(orders), keeps() ? &keeper_ : nullptr),
         decisions_(orders.team, first_living(orders), meetings_.leader(), keeps() ? &keeper_ : nullptr) {
-    if (orders.compares_messages) sent_ = std::make_unique<SentMessages>(orders.team);
+    joining_ = orders.joins != TeamOrders::from_the_beginning;
+    if (orders.compares_messages && !joining_) sent_ = std::make_unique<SentMessages>(orders.team);
     log_has_come_ = !orders.logs_travel;
     if (orders.rehearses) meetings_.rehearse();
     if (!orders.follows.empty()) past_.emplace([this] { return their_log_.next(); }, keeper_);
@@ -50,7 +54,7 @@ class Twins final : public Replica, public Sharing {
   const Place& place() const override { return place_; }
   bool leads() override {
     std::lock_guard lock(mutex_);
-    return meetings_.leads() && meetings_.learned() == 0;
+    return joining_ || (meetings_.leads() && meetings_.learned() == 0);
   }
   Bytes meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) override;
   void forget(uint64_t subject) override;
@@ -66,7 +70,7 @@ class Twins final : public Replica, public Sharing {
   bool rehearses() const override { return orders_.rehearses; }
   bool is_alone() override {
     std::lock_guard lock(mutex_);
-    return meetings_.is_alone() && !keeps();  // one that comes has to be told as well
+    return joining_ || (meetings_.is_alone() && !keeps());  // one that comes has to be told as well
   }
   uint32_t successions() override {
     std::lock_guard lock(mutex_);
@@ -79,7 +83,7 @@ class Twins final : public Replica, public Sharing {
   void compare_at_the_end() override;
   Living living() override {
     std::lock_guard lock(mutex_);
-    return {meetings_.is_member() ? meetings_.living() : team_bit(place_.team), meetings_.epoch()};
+    return {meetings_.is_member() && !joining_ ? meetings_.living() : team_bit(place_.team), meetings_.epoch()};
   }
   void give(int team, uint64_t subject, uint64_t index, ByteView head, ByteView bytes) override;
   std::optional<Bytes> take(uint64_t subject, uint64_t index, uint32_t epoch) override;
@@ -89,6 +93,10 @@ class Twins final : public Replica, public Sharing {
   void keep_read(uint64_t subject, ByteView bytes) override;
   std::optional<Bytes> read_then(uint64_t subject) override;
   bool is_behind() override;
+  bool is_joining() override { return joining_; }
+  uint64_t next_open(uint64_t name) override;
+  void resumes_from(uint64_t subject) override;
+  void when_joined(std::function<void()> then) override { when_joined_ = std::move(then); }
   [[noreturn]] void cannot_catch_up(const std::string& why) override;
   void in_child();
 
@@ -101,11 +109,19 @@ class Twins final : public Replica, public Sharing {
   void open_logs();
   // Of a team that was started again; under the mutex.
   bool follows() const { return past_ && past_->follows(); }
+  void join_at(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, std::unique_lock<std::mutex>& lock);
+  void says_that_it_is_beyond();
+  void pass_until(uint64_t place, const CatchUp::Later& later);
+  uint64_t known_as(uint64_t subject) const {
+    const auto found = aliases_.find(subject);
+    return found == aliases_.end() ? subject : found->second;
+  }
   bool reads_on();
   bool is_near() const;
   void read_all();
   bool has_unread() const { return (follows() && !their_log_.at_end()) || meetings_.learned() + decisions_.learned() > 0; }
   bool says_where_it_is();
+  void carry_out(uint64_t subject, const Claim& claim, const Act& act, bool again, bool& is_noted, std::unique_lock<std::mutex>& lock);
   void wait_for_more(std::unique_lock<std::mutex>& lock);
   void wait_while_full(std::unique_lock<std::mutex>& lock);
   void wait_for_arrival(std::unique_lock<std::mutex>& lock);
@@ -125,6 +141,7 @@ class Twins final : public Replica, public Sharing {
   void hear(int way);
   bool read_from(int way);
   void came(int way, Frame& frame);
+  void came_of_twin(int way, Frame& frame, Outbox& out);
   void meet_twins(const std::string& paragraphs);
   void live(const Frame& frame);
   void put(Outbox& out);
@@ -159,6 +176,14 @@ class Twins final : public Replica, public Sharing {
   LogFile own_log_, their_log_;
   LogKeeper keeper_;
   std::optional<CatchUp> past_;
+  // Of a team that resumes: until it has joined, its opens by name, and those names by the subjects that it has given them.
+  std::atomic<bool> joining_{false};
+  bool log_is_over_ = false, had_matches_ = false, looks_for_its_place_ = false, told_that_beyond_ = false, may_go_beyond_ = false;
+  std::function<void()> when_joined_;
+  std::vector<std::pair<int, Frame>> early_frames_;  // of twins, which count from where it joins on
+  std::set<uint64_t> resumed_from_;                  // subjects of what it has read
+  std::unordered_map<uint64_t, uint64_t> early_opens_, early_names_, aliases_;
+  std::unordered_map<uint64_t, uint64_t> opens_;  // by name
   // Of teams on nodes of their own that go by this process's log: how much they have been sent, and have.
   struct Follower {
     bool is_there = false, in_step = false, told_cut = false;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "redundant/log/catch_up.hpp"
+#include "redundant/log/join.hpp"
 #include "unit/redundant/fake_link.hpp"
 
 namespace holdfast::redundant::test {
@@ -23,16 +24,26 @@ class MemoryLog final : public Keeper {
     uint64_t subject, number;
     Bytes payload;
   };
-  void call(uint64_t subject, uint64_t number, const Claim& claim, ByteView outcome) override { add(Entry::call, subject, number, &claim, outcome); }
-  void intent(uint64_t subject, uint64_t number, const Claim& claim) override { add(Entry::intent, subject, number, &claim, {}); }
+  void call(uint64_t subject, uint64_t number, const Claim& claim, ByteView outcome) override {
+    note_what_waits();
+    add(Entry::call, subject, number, &claim, outcome);
+  }
+  void intent(uint64_t subject, uint64_t number, const Claim& claim) override {
+    note_what_waits();
+    add(Entry::intent, subject, number, &claim, {});
+  }
   void decision(uint64_t subject, uint64_t number, ByteView answer) override { add(Entry::decision, subject, number, nullptr, answer); }
   void repeat(const Entry& entry) override {
     entries.push_back({entry.kind, entry.subject, entry.number, {entry.payload.begin(), entry.payload.end()}});
   }
   std::deque<One> entries;
   bool whole = false;
+  std::function<Bytes()> waiting;  // as in LogKeeper
 
  private:
+  void note_what_waits() {
+    if (const Bytes those = waiting ? waiting() : Bytes(); !those.empty()) add(Entry::waiting, 0, 0, nullptr, those);
+  }
   void add(Entry::Kind kind, uint64_t subject, uint64_t number, const Claim* claim, ByteView rest) {
     Bytes payload(claim ? sizeof *claim : 0);
     if (claim) std::memcpy(payload.data(), claim, sizeof *claim);
@@ -56,6 +67,10 @@ class Member {
   Member(World& world, int team, uint64_t living, std::vector<const MemoryLog*> follows, const std::vector<Step>& program);
   // On a node of its own.
   Member(World& world, int team, uint64_t living, const Copy& copy, const std::vector<Step>& program);
+  // It goes on from a checkpoint of its own, at that step of the program.
+  void resume(const MemoryLog& log, size_t step);
+  size_t at() const { return at_; }
+  bool has_joined() const { return resumes_ && !joining_; }
   bool ended() const { return at_ == program_.size(); }
   void go();
   void take(const Frame& frame);
@@ -85,13 +100,20 @@ class Member {
   bool said_ = false, contradicts_ = false, pending_ = false, intends_ = false;
   size_t at_ = 0, shown_ = 0;
   const Copy* copy_ = nullptr;
+  void join();
+  size_t available() const { return copy_ ? copy_->entries : joined_log_->entries.size(); }
+  const MemoryLog* joined_log_ = nullptr;
+  std::optional<Join> place_;
+  std::vector<Frame> early_;
+  size_t log_at_ = 0, searched_ = 0;
+  bool resumes_ = false, joining_ = false, log_is_over_ = false;
   std::vector<std::string> seen_;
 };
 
 class World {
  public:
-  World(int teams, int relaunches, uint64_t seed, const std::vector<Step>& program, bool copies = false)
-      : random(seed), program_(program), members_(first_teams(teams)), relaunches_(relaunches), copies_logs_(copies) {
+  World(int teams, int relaunches, uint64_t seed, const std::vector<Step>& program, bool copies = false, bool resume = false)
+      : random(seed), program_(program), members_(first_teams(teams)), relaunches_(relaunches), copies_logs_(copies), resume_(resume) {
     for (int team = 0; team < teams; ++team)
       replicas_.push_back(std::make_unique<Member>(*this, team, first_teams(teams), std::vector<const MemoryLog*>(), program));
   }
@@ -129,6 +151,18 @@ class World {
     tell_all();
   }
   uint64_t joined = 0;
+  // One that is beyond the log, and not the last.
+  void gives_up(int team) { lose_with_followers(team); }
+  // One may that is the last, but for those that go by its log, which are let go. Then nobody is started again any more.
+  bool may_go_beyond(int team) {
+    for (int other = 0; other < teams(); ++other)
+      if (other != team && lives(other) && ((members_ & team_bit(other)) || follows_[other] != team)) return gives_up(team), false;
+    for (int other = 0; other < teams(); ++other)
+      if (other != team && lives(other)) lose(other);
+    relaunches_ = 0, ended_ = true;
+    tell_all();
+    return true;
+  }
   // What a team had seen that was alone when it died.
   std::vector<std::string> seen_alone;
   std::mt19937_64 random;
@@ -137,6 +171,7 @@ class World {
   void die(const Death& death);
   void send_logs();
   void lose(int team);
+  int lose_with_followers(int team);
   void start();
   void tell_all();
   bool deliver();
@@ -150,7 +185,8 @@ class World {
   uint64_t members_, standing_by_ = 0, answers_ = 0;
   uint32_t epoch_ = 0;
   int relaunches_;
-  const bool copies_logs_;
+  const bool copies_logs_, resume_;
+  bool ended_ = false;  // the log
 };
 
 // -------------------------------------------------------------------------------------------------------------------- one replica
@@ -158,6 +194,7 @@ class World {
 inline Member::Member(World& world, int number, uint64_t living, std::vector<const MemoryLog*> follows, const std::vector<Step>& program)
     : team(number), world_(world), program_(program), meetings_(number, living, &log_), decisions_(number, living, meetings_.leader(), &log_) {
   log_.whole = follows.empty();
+  log_.waiting = [this] { return decisions_.waiting(); };
   if (follows.empty()) return;
   const auto source = [follows, log = size_t(0), at = size_t(0)]() mutable -> std::optional<Entry> {
     while (at == follows[log]->entries.size()) {
@@ -177,12 +214,46 @@ inline Member::Member(World& world, int number, uint64_t living, const Copy& cop
       meetings_(number, living, &log_),
       decisions_(number, living, meetings_.leader(), &log_),
       copy_(&copy) {
+  log_.waiting = [this] { return decisions_.waiting(); };
   const auto source = [&copy, at = size_t(0)]() mutable -> std::optional<Entry> {
     if (at == copy.entries) return std::nullopt;
     const MemoryLog::One& one = copy.log->entries[at++];
     return Entry{one.kind, one.subject, one.number, 0, one.payload};
   };
   past_.emplace(source, log_);
+}
+
+inline void Member::resume(const MemoryLog& log, size_t step) {
+  resumes_ = joining_ = true;
+  joined_log_ = &log;
+  at_ = step;
+  seen_.resize(step);
+  const auto source = [this]() -> std::optional<Entry> {
+    if (log_at_ == available()) return std::nullopt;
+    const MemoryLog::One& one = joined_log_->entries[log_at_++];
+    return Entry{one.kind, one.subject, one.number, 0, one.payload};
+  };
+  past_.emplace(source, log_);
+}
+
+// One look at how far the log has come.
+inline void Member::join() {
+  if (!place_) place_.emplace(program_[at_].subject, Claim{.call = 1, .at = at_}, std::nullopt, std::set<uint64_t>());
+  if (copy_ && !copy_->in_step && !log_is_over_) return;
+  for (; searched_ < available(); ++searched_) {
+    const MemoryLog::One& one = joined_log_->entries[searched_];
+    place_->add({one.kind, one.subject, one.number, 0, one.payload}, searched_);
+  }
+  contradicts_ |= !log_is_over_ && place_->is_contradicted();
+  place_->has_all();
+  if (!place_->place() && !log_is_over_) return;
+  if (!place_->place() && !world_.may_go_beyond(team)) return;
+  while (log_at_ < place_->place().value_or(available()) && past_->pass_one(meetings_, decisions_, place_->later())) {
+  }
+  joining_ = false;
+  past_->keep_order();
+  if (log_is_over_) past_->take_all(meetings_, decisions_), log_.whole = true;
+  for (const Frame& frame : std::exchange(early_, {})) take(frame);
 }
 
 inline void Member::send(Outbox& out) {
@@ -192,7 +263,7 @@ inline void Member::send(Outbox& out) {
 
 // True: there was something more in the log.
 inline bool Member::reads_on() {
-  if (!past_ || !past_->follows()) return false;
+  if (!past_ || !past_->follows() || joining_) return false;
   if (past_->take_one(meetings_, decisions_)) return true;
   if (copy_ && !copy_->in_step) return false;
   if (said_ || meetings_.learned() + decisions_.learned() > 0) return false;
@@ -243,12 +314,16 @@ inline void Member::go() {
   if (ended() || !world_.followers_have_all(team)) return;
   shown_ = seen_.size();
   const Step& step = program_[at_];
+  if (joining_ && !step.meets) return seen_.emplace_back(), (void)++at_;
+  if (joining_) return join();
   step.meets ? meet(step.subject) : ask(step.subject);
 }
 
 // What stands in the log was before what is heard.
 inline void Member::take(const Frame& frame) {
   Outbox out;
+  if (joining_ && frame.word == Word::welcome) log_is_over_ = true;
+  if (joining_) return early_.push_back(frame);
   if (past_ && past_->follows()) {
     while (past_->take_one(meetings_, decisions_)) {
     }
@@ -262,7 +337,9 @@ inline void Member::take(const Frame& frame) {
 inline void Member::live(uint32_t epoch, uint64_t mask) {
   Outbox out;
   const int before = meetings_.leader();
-  if (past_ && past_->follows() && !(mask & team_bit(before))) past_->take_all(meetings_, decisions_), log_.whole = true;
+  const bool is_over = past_ && past_->follows() && !(mask & team_bit(before));
+  log_is_over_ |= is_over;
+  if (is_over && !joining_) past_->take_all(meetings_, decisions_), log_.whole = true;
   meetings_.live(epoch, mask, out);
   decisions_.live(epoch, meetings_.living(), meetings_.leader(), out);
   send(out);
@@ -287,6 +364,7 @@ inline void World::start() {
   if (copies_logs_) {
     const Copy& copy = copies_[team] = {follows, &replicas_[size_t(follows)]->log()};
     replicas_.push_back(std::make_unique<Member>(*this, team, team_bit(follows), copy, program_));
+    if (resume_) replicas_.back()->resume(*copy.log, random() % (member(follows).at() + 1));
     standing_by_ |= team_bit(team);
     follows_[team] = follows;
     words_[team].emplace_back(epoch_, members_);
@@ -299,6 +377,7 @@ inline void World::start() {
     if (logs.front()->whole || !follows_.contains(one)) break;
   }
   replicas_.push_back(std::make_unique<Member>(*this, team, team_bit(follows), logs, program_));
+  if (resume_ && logs.size() == 1) replicas_.back()->resume(*logs[0], random() % (member(follows).at() + 1));
   standing_by_ |= team_bit(team);
   follows_[team] = follows;
   words_[team].emplace_back(epoch_, members_);
@@ -312,13 +391,7 @@ inline void World::lose(int team) {
     if (way.first == team) frames.resize(random() % (frames.size() + 1));
 }
 
-inline void World::die(const Death& death) {
-  std::vector<int> who;
-  for (int team = 0; team < teams(); ++team)
-    if (lives(team) && (!death.spares_the_new || !follows_.contains(team))) who.push_back(team);
-  if (who.empty() || (members_ | standing_by_) == team_bit(who[0])) return;
-  const int team = who[death.whom % who.size()];
-  if (member(team).is_alone() && members_ == team_bit(team)) seen_alone = copies_logs_ ? member(team).shown() : member(team).seen();
+inline int World::lose_with_followers(int team) {
   lose(team);
   // Who follows it, and is no member yet, begins anew where there is another one to be followed.
   int again = 0;
@@ -330,8 +403,19 @@ inline void World::die(const Death& death) {
   job_is_lost = (members_ | standing_by_) == 0;
   if (members_ == 0) members_ = std::exchange(standing_by_, 0);
   tell_all();
+  return again;
+}
+
+inline void World::die(const Death& death) {
+  std::vector<int> who;
+  for (int team = 0; team < teams(); ++team)
+    if (lives(team) && (!death.spares_the_new || !follows_.contains(team))) who.push_back(team);
+  if (who.empty() || (members_ | standing_by_) == team_bit(who[0])) return;
+  const int team = who[death.whom % who.size()];
+  if (member(team).is_alone() && members_ == team_bit(team)) seen_alone = copies_logs_ ? member(team).shown() : member(team).seen();
+  int again = lose_with_followers(team);
   if (relaunches_ > 0 && teams() < most_teams) --relaunches_, ++again;
-  for (; again > 0 && teams() < most_teams; --again) start();
+  for (; again > 0 && teams() < most_teams && !ended_ && !job_is_lost; --again) start();
 }
 
 // A piece of one, while its writer lives.

@@ -302,6 +302,35 @@ TEST(Membership, a_team_that_cannot_catch_up_is_the_last_that_was_started_again)
   EXPECT_EQ(kinds(orders), (std::vector{Order::kill, Order::say, Order::live}));
 }
 
+TEST(Membership, a_team_that_cannot_go_on_from_a_checkpoint_is_started_from_the_beginning) {
+  Membership members = one_comes_back(1);
+  (void)members.joined(2, 0, 2);
+  const Orders orders = members.refused(2, 0, "it receives from anybody", true);
+  EXPECT_EQ(
+      lines(orders),
+      "rank 0 of team 2 cannot go on from a checkpoint: it receives from anybody; team 1 goes on, and the command is started again as team 3\n");
+  EXPECT_EQ(kinds(orders), (std::vector{Order::kill, Order::say, Order::live, Order::start}));
+  EXPECT_EQ(orders.back().code, 1);
+  (void)members.joined(3, 0, 2);
+  EXPECT_EQ(kinds(members.refused(3, 0, "again", true)), (std::vector{Order::kill, Order::say, Order::live})) << "not for ever";
+}
+
+TEST(Membership, one_that_is_beyond_what_was_written_down_goes_on_as_the_last_one_alone) {
+  bool may = true;
+  Membership others_left = one_comes_back();
+  (void)others_left.joined(2, 0, 2);
+  EXPECT_EQ(kinds(others_left.goes_beyond(2, 0, "it is beyond", may)), (std::vector{Order::kill, Order::say, Order::live}));
+  EXPECT_FALSE(may);
+  Membership last = one_comes_back(2);
+  (void)last.joined(2, 0, 2);
+  (void)last.gone(1, 0, "");
+  ASSERT_EQ(last.teams(), 4);  // one goes by its log, in which that is missing
+  EXPECT_EQ(kinds(last.goes_beyond(2, 0, "it is beyond", may)), (std::vector{Order::kill, Order::live}));
+  EXPECT_TRUE(may);
+  EXPECT_TRUE(last.was_let_go(3));
+  EXPECT_FALSE(last.is_lost(2));
+}
+
 TEST(Membership, what_is_not_written_down_is_said_once) {
   Membership members = one_comes_back(2);
   EXPECT_EQ(lines(members.log_ends("the log has no more room")), "the log has no more room; a lost team is not started again any more\n");
@@ -390,18 +419,46 @@ TEST(TeamOrders, are_text_and_back) {
   EXPECT_EQ(back->secret, orders.secret);
   EXPECT_EQ(back->hub, orders.hub);
   orders.reach = transport::Reach::network, orders.apart = true;
-  orders.team = 5, orders.follows = {3, 1}, orders.log = "/a place/of logs", orders.log_bytes = 99;
+  orders.team = 5, orders.follows = {3, 1}, orders.log = "/a place/of logs", orders.log_bytes = 99, orders.joins = TeamOrders::where_it_resumes;
   const auto again = parse_orders(text_of(orders));
   ASSERT_TRUE(again);
   EXPECT_EQ(again->follows, orders.follows);
+  EXPECT_EQ(again->joins, TeamOrders::where_it_resumes);
   EXPECT_EQ(again->log, orders.log);
   EXPECT_EQ(again->reach, orders.reach);
   EXPECT_TRUE(again->apart);
   EXPECT_EQ(again->hub, orders.hub);
   EXPECT_FALSE(parse_orders("1 3 0 10 abc unix a"));
-  EXPECT_FALSE(parse_orders("3 3 0 0 10 " + std::string(64, '0') + " 0 0 0 0 - unix a"));
-  EXPECT_TRUE(parse_orders("2 3 0 0 10 " + std::string(64, '0') + " 0 0 0 0 - unix a"));
+  EXPECT_FALSE(parse_orders("3 3 0 0 10 " + std::string(64, '0') + " 0 0 0 0 0 - unix a"));
+  EXPECT_TRUE(parse_orders("2 3 0 0 10 " + std::string(64, '0') + " 0 0 0 0 0 - unix a"));
   EXPECT_FALSE(parse_orders(""));
+}
+
+TEST(Output, of_a_team_that_resumed_begins_where_it_joins) {
+  const std::string mark(joined_mark);
+  Output output;
+  const auto all = [&](const char* text, uint64_t at) { return std::string(text_of(output.fresh(3, 0, at, bytes_of(text)))); };
+  const auto resumed = [&](const std::string& text) { return std::string(text_of(output.fresh_of_resumed(2, 3, 0, bytes_of(text)))); };
+  EXPECT_EQ(all("begins at 0\nstep 1\nstep 2\n", 0), "begins at 0\nstep 1\nstep 2\n");
+  EXPECT_EQ(resumed("begins at 1\n" + mark.substr(0, 5)), "");
+  EXPECT_EQ(resumed(mark.substr(5) + "st"), "");
+  EXPECT_EQ(resumed("ep 2\nstep 3\n"), "step 3\n") << "it is ahead by a line";
+  EXPECT_EQ(all("step 3\nstep 4\n", 26), "step 4\n");
+  EXPECT_EQ(resumed("step 4\n"), "");
+  EXPECT_EQ(resumed("step 5\n"), "step 5\n");
+}
+
+TEST(Output, of_a_team_that_resumed_waits_until_it_has_a_place_or_is_the_last) {
+  Output output;
+  (void)output.fresh(3, 0, 0, bytes_of("begins at 0\n"));
+  EXPECT_TRUE(output.fresh_of_resumed(2, 3, 0, bytes_of("begins at 60\n" + std::string(joined_mark) + "ends\n")).empty());
+  EXPECT_EQ(text_of(output.let_out(2, 3, 0, false)), "ends\n");
+  EXPECT_EQ(text_of(output.fresh_of_resumed(2, 3, 0, bytes_of("more\n"))), "more\n");
+  EXPECT_TRUE(output.fresh(3, 0, 12, bytes_of("ends\n")).empty()) << "what a lost one had printed comes late";
+  Output other;
+  (void)other.fresh_of_resumed(2, 3, 0, bytes_of("the end\n"));
+  EXPECT_TRUE(other.let_out(2, 3, 0, false).empty()) << "it may still join";
+  EXPECT_EQ(text_of(other.let_out(2, 3, 0, true)), "the end\n");
 }
 
 }  // namespace

@@ -11,10 +11,17 @@ namespace {
 
 constexpr size_t steps = 30;
 
+// What a team that resumes has seen before it joined is its own, and empty here.
+std::vector<std::string> seen_by_both(const std::vector<std::string>& one, const std::vector<std::string>& other) {
+  std::vector<std::string> both;
+  for (size_t i = 0; i < one.size(); ++i) both.push_back(i < other.size() && other[i].empty() ? "" : one[i]);
+  return both;
+}
+
 // What all who live to the end have seen is the same. The teams that have joined.
-uint64_t check(int teams, int relaunches, uint64_t seed, const std::vector<World::Death>& deaths, bool copies = false) {
+uint64_t check(int teams, int relaunches, uint64_t seed, const std::vector<World::Death>& deaths, bool copies = false, bool resume = false) {
   const std::vector<Step> program = some_program(seed, steps);
-  World world(teams, relaunches, seed, program, copies);
+  World world(teams, relaunches, seed, program, copies, resume);
   if (!world.run(deaths)) {
     ADD_FAILURE() << "hangs: seed " << seed << " of " << teams << " teams, first death at " << deaths[0].step;
     return 0;
@@ -27,7 +34,8 @@ uint64_t check(int teams, int relaunches, uint64_t seed, const std::vector<World
     EXPECT_TRUE(member.is_sound()) << "seed " << seed << " team " << team << " first death at " << deaths[0].step;
     if (!member.ended()) continue;  // it still stands by
     if (first) {
-      EXPECT_EQ(first->seen(), member.seen()) << "seed " << seed << " of " << teams << " teams";
+      EXPECT_EQ(seen_by_both(first->seen(), member.seen()), seen_by_both(member.seen(), first->seen()))
+          << "seed " << seed << " of " << teams << " teams";
     }
     first = &member;
   }
@@ -36,7 +44,8 @@ uint64_t check(int teams, int relaunches, uint64_t seed, const std::vector<World
     if (testing::Test::HasFailure()) return 0;
     // The order is the program's, so what it had seen is a beginning of what the others have seen.
     const std::vector<std::string> begin(first->seen().begin(), first->seen().begin() + ptrdiff_t(world.seen_alone.size()));
-    EXPECT_EQ(begin, world.seen_alone) << "seed " << seed << ": what was seen by one that was alone does not hold";
+    EXPECT_EQ(seen_by_both(begin, world.seen_alone), seen_by_both(world.seen_alone, begin))
+        << "seed " << seed << ": what was seen by one that was alone does not hold";
   }
   return world.joined;
 }
@@ -53,7 +62,7 @@ TEST_P(Relaunch, a_loss_at_any_step_brings_one_that_joins) {
 }
 
 // How often one joined, where all are lost in turn that were there when the job began.
-int outlive_those_that_they_followed(int teams, unsigned random_seed, bool copies) {
+int outlive_those_that_they_followed(int teams, unsigned random_seed, bool copies, bool resume = false) {
   std::mt19937_64 random(random_seed);
   int joined = 0;
   for (uint64_t seed = 1; seed <= 4000; ++seed) {
@@ -63,13 +72,13 @@ int outlive_those_that_they_followed(int teams, unsigned random_seed, bool copie
       deaths.push_back({step, random(), true});
       step += 1 + random() % 250;
     }
-    joined += check(teams, 1, seed, deaths, copies) != 0;
+    joined += check(teams, 1, seed, deaths, copies, resume) != 0;
     if (testing::Test::HasFailure()) break;
   }
   return joined;
 }
 
-void lose_any_again_and_again(int teams, unsigned random_seed, bool copies) {
+void lose_any_again_and_again(int teams, unsigned random_seed, bool copies, bool resume = false) {
   std::mt19937_64 random(random_seed);
   for (uint64_t seed = 1; seed <= 4000 && !testing::Test::HasFailure(); ++seed) {
     std::vector<World::Death> deaths;
@@ -78,7 +87,7 @@ void lose_any_again_and_again(int teams, unsigned random_seed, bool copies) {
       deaths.push_back({step, random()});
       step += 1 + random() % 150;
     }
-    (void)check(teams, 4, seed, deaths, copies);
+    (void)check(teams, 4, seed, deaths, copies, resume);
   }
 }
 
@@ -92,6 +101,17 @@ TEST_P(Relaunch, the_one_that_came_back_by_a_copy_outlives_those_that_it_followe
 }
 
 TEST_P(Relaunch, any_may_be_lost_again_and_again_on_nodes_of_their_own) { lose_any_again_and_again(GetParam(), 11, true); }
+
+// From a checkpoint of its own: it joins in the middle.
+TEST_P(Relaunch, the_one_that_resumed_outlives_those_that_it_followed) {
+  EXPECT_GT(outlive_those_that_they_followed(GetParam(), 13, false, true), 200);
+  EXPECT_GT(outlive_those_that_they_followed(GetParam(), 17, true, true), 100);
+}
+
+TEST_P(Relaunch, any_that_resumed_may_be_lost_again_and_again) {
+  lose_any_again_and_again(GetParam(), 19, false, true);
+  lose_any_again_and_again(GetParam(), 23, true, true);
+}
 
 // -------------------------------------------------------------------------------------------------------------------- alone
 
@@ -114,6 +134,110 @@ TEST(Meetings, a_call_that_stands_otherwise_in_the_log_is_refused) {
   back.begin(5, {.call = 1, .sum = 77}, out);
   back.learn(5, 1, {.call = 1, .sum = 78}, bytes_of("then"));
   EXPECT_EQ(back.state(5), Meetings::State::contradicts);
+}
+
+// -------------------------------------------------------------------------------------------------------------------- where it joins
+
+struct Written {
+  MemoryLog log;
+  void change(uint64_t subject, uint64_t number, const Claim& claim) { log.call(subject, number, claim, {}); }
+  Join searched(Join join) const {
+    for (size_t i = 0; i < log.entries.size(); ++i) {
+      const MemoryLog::One& one = log.entries[i];
+      join.add({one.kind, one.subject, one.number, 0, one.payload}, i);
+    }
+    join.has_all();
+    return join;
+  }
+};
+
+TEST(Joining, is_at_the_newest_change_that_is_the_same) {
+  Written then;
+  then.change(5, 1, {.call = 1, .at = 10, .sum = 3});
+  then.change(5, 2, {.call = 1, .at = 20, .sum = 4});
+  then.change(5, 3, {.call = 1, .at = 10, .sum = 3});
+  then.change(5, 4, {.call = 1, .at = 10, .sum = 9});
+  EXPECT_EQ(then.searched(Join(5, {.call = 1, .at = 10, .sum = 3}, {}, {})).place(), 2u);
+  EXPECT_FALSE(then.searched(Join(6, {.call = 1, .at = 10, .sum = 3}, {}, {})).place()) << "another file";
+}
+
+TEST(Joining, is_at_the_first_one_since_what_it_goes_on_from_was_written) {
+  Written then;
+  for (uint64_t step = 1; step <= 3; ++step) {
+    then.change(50, step, {.call = 2});      // the same name each time
+    then.change(60 + step, 1, {.call = 3});  // the checkpoint of that step
+  }
+  EXPECT_EQ(then.searched(Join(50, {.call = 2}, {}, {62})).place(), 4u);
+  EXPECT_EQ(then.searched(Join(50, {.call = 2}, {}, {})).place(), 4u);
+  then.change(50, 4, {.call = 2});
+  EXPECT_EQ(then.searched(Join(50, {.call = 2}, {}, {62})).place(), 4u);
+  EXPECT_FALSE(then.searched(Join(61, {.call = 3}, {}, {62})).place());
+}
+
+TEST(Joining, waits_for_the_next_change_and_that_has_to_be_it) {
+  Written then;
+  then.change(5, 1, {.call = 1, .at = 10});
+  Join join = then.searched(Join(5, {.call = 1, .at = 20}, {}, {}));
+  EXPECT_FALSE(join.place());
+  EXPECT_FALSE(join.is_contradicted());
+  Written next;
+  next.change(5, 2, {.call = 4, .looks = 1});
+  Join looked = next.searched(join);
+  EXPECT_FALSE(looked.is_contradicted()) << "a look changes nothing";
+  next.change(5, 3, {.call = 1, .at = 20, .sum = 1});
+  EXPECT_TRUE(next.searched(join).is_contradicted()) << "its bytes are others";
+}
+
+TEST(Joining, is_at_what_a_lost_one_was_about_to_do) {
+  Written then;
+  then.change(5, 1, {.call = 1, .at = 10});
+  then.log.intent(5, 2, {.call = 1, .at = 20});
+  then.change(5, 2, {.call = 1, .at = 20});
+  EXPECT_EQ(then.searched(Join(5, {.call = 1, .at = 20}, {}, {})).place(), 1u);
+}
+
+TEST(Joining, knows_a_file_by_which_of_its_opens_it_is) {
+  Written then;
+  for (uint64_t number = 1; number <= 3; ++number) {
+    then.log.repeat({Entry::opened, 77, number, 0, {}});
+    then.change(open_subject(77, number), 1, {.call = 1, .at = number * 10});
+  }
+  EXPECT_EQ(then.searched(Join(open_subject(77, 1), {.call = 1, .at = 30}, 77, {})).place(), 5u);
+}
+
+TEST(Joining, is_not_behind_receives_from_anybody) {
+  Written then;
+  then.change(5, 1, {.call = 1, .at = 10});
+  then.log.decision(message_subject(Messages::matches, 3), 1, bytes_of("from 3"));
+  then.change(5, 2, {.call = 1, .at = 20});
+  EXPECT_TRUE(then.searched(Join(5, {.call = 1, .at = 20}, {}, {})).has_matches_before());
+  EXPECT_FALSE(then.searched(Join(5, {.call = 1, .at = 10}, {}, {})).has_matches_before());
+}
+
+// A removal of then finds nothing to remove now.
+TEST(Joining, changes_come_in_the_order_of_the_log_and_may_be_looks_now) {
+  MemoryLog then, own;
+  then.call(5, 1, {.call = 1}, {});
+  then.call(6, 1, {.call = 2}, {});
+  size_t at = 0;
+  CatchUp past(
+      [&]() -> std::optional<Entry> {
+        if (at == then.entries.size()) return std::nullopt;
+        const MemoryLog::One& one = then.entries[at++];
+        return Entry{one.kind, one.subject, one.number, 0, one.payload};
+      },
+      own);
+  Meetings meetings(2, team_bit(1), nullptr);
+  Decisions decisions(2, team_bit(1), 1, nullptr);
+  past.keep_order();
+  while (past.take_one(meetings, decisions)) {
+  }
+  EXPECT_FALSE(past.is_in_order(6, 1, true)) << "the other one comes first";
+  EXPECT_TRUE(past.is_in_order(7, 1, true)) << "a look is nowhere in that order";
+  EXPECT_FALSE(past.is_in_order(7, 1, false)) << "nobody has changed that then";
+  EXPECT_TRUE(past.is_in_order(5, 1, true));
+  past.has_made(5, 1);
+  EXPECT_TRUE(past.is_in_order(6, 1, false));
 }
 
 TEST(MessageDecisions, made_alone_are_not_waited_for_when_another_one_comes) {

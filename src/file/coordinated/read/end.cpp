@@ -49,7 +49,8 @@ Outcome end_read(const Common& file, std::span<const Extent> extents, ByteSpan i
                                .at = extents.empty() ? 0 : extents[0].offset,
                                .bytes = into.size(),
                                .sum = sum_of(extents),
-                               .view = view_of(file, into, had)};
+                               .view = view_of(file, into, had),
+                               .looks = 1};
   auto* const sharing = redundant::Sharing::of(file.replica);
   Outcome outcome = file.meet(claim, "a read", [&](const redundant::Turn& turn) {
     const bool read_anew = !had.has || turn.again || file.has_repeated;  // what was kept has been written since
