@@ -10,13 +10,14 @@ namespace holdfast::engine {
 
 namespace {
 
-// Kept for the process: at most this much in all, and no single piece larger than half of it.
+// Kept for the process: at most this much in all, but for KeepMoreBuffers, and no single piece larger than half of it.
 constexpr uint64_t kept_bytes_limit = 16 << 20;
 
 struct Pool {
   std::mutex mutex;
   std::map<uint64_t, std::vector<std::byte*>> free;  // by size
   uint64_t bytes = 0;
+  uint64_t most_bytes = kept_bytes_limit;
 };
 
 // Never destroyed: lanes may give memory back while the process ends.
@@ -49,13 +50,36 @@ Buffer::~Buffer() {
   if (bytes_ <= kept_bytes_limit / 2) {
     Pool& kept = pool();
     std::lock_guard guard(kept.mutex);
-    if (kept.bytes + bytes_ <= kept_bytes_limit) {
+    if (kept.bytes + bytes_ <= kept.most_bytes) {
       kept.free[bytes_].push_back(data_);
       kept.bytes += bytes_;
       return;
     }
   }
   munmap(data_, bytes_);
+}
+
+KeepMoreBuffers::KeepMoreBuffers(uint64_t bytes) : bytes_(bytes) {
+  Pool& kept = pool();
+  std::lock_guard guard(kept.mutex);
+  kept.most_bytes += bytes_;
+}
+
+KeepMoreBuffers::~KeepMoreBuffers() {
+  Pool& kept = pool();
+  std::lock_guard guard(kept.mutex);
+  kept.most_bytes -= bytes_;
+  for (auto& [size, pieces] : kept.free)
+    for (; kept.bytes > kept.most_bytes && !pieces.empty(); pieces.pop_back()) {
+      munmap(pieces.back(), size);
+      kept.bytes -= size;
+    }
+}
+
+uint64_t kept_buffer_bytes() {
+  Pool& kept = pool();
+  std::lock_guard guard(kept.mutex);
+  return kept.bytes;
 }
 
 }  // namespace holdfast::engine

@@ -31,6 +31,18 @@ class Buffer {
   bool fresh_ = true;
 };
 
+// While it lives so much more is kept: who has many pieces on their way at once gets them back from here. What is beyond the bound goes back with it.
+class KeepMoreBuffers {
+ public:
+  explicit KeepMoreBuffers(uint64_t bytes);
+  KeepMoreBuffers(const KeepMoreBuffers&) = delete;
+  ~KeepMoreBuffers();
+
+ private:
+  const uint64_t bytes_;
+};
+uint64_t kept_buffer_bytes();  // just now, for tests
+
 // Memory of each thread, kept from call to call; one object per use, which is never destroyed. Not thread_local: the main thread's would be
 // gone at exit before the program's own destructors and handlers run, and they still read and write.
 class ThreadBytes {

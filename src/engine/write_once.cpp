@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/buffers.hpp"
 #include "engine/exclusion.hpp"
 #include "engine/last_manifest.hpp"
 #include "engine/manifest_store.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr uint64_t most_bytes = 32 << 20;  // of content in memory; redundancy and what the lanes hold come to that
 constexpr uint64_t batch_bytes = 8 << 20;
+constexpr uint64_t read_bytes = 512 << 10;  // it is coded while it is in the cache
 
 class OnceWriter {
  public:
@@ -74,11 +76,20 @@ class OnceWriter {
     // Of its own for each batch: a call that has outlived its deadline may still read from the last one.
     const auto content = std::make_shared<Buffer>(count * row_bytes);
     if (!content->valid()) return Status(Kind::internal, "no memory for a row");
-    const uint64_t begin = first * row_bytes, valid = std::min(count * row_bytes, bytes_ - begin);
-    HF_TRY(read_(begin, content->span().first(size_t(valid))));
-    std::memset(content->data() + valid, 0, size_t(count * row_bytes - valid));
-    underway.push_back({code(first, count, content), {}});
+    Underway batch;
+    const uint64_t rows_at_once = std::clamp<uint64_t>(read_bytes / row_bytes, 1, count);
+    for (uint64_t done = 0; done < count; done += rows_at_once) {
+      const uint64_t rows = std::min(rows_at_once, count - done), begin = (first + done) * row_bytes;
+      const ByteSpan into = content->span().subspan(size_t(done * row_bytes), size_t(rows * row_bytes));
+      const size_t valid = size_t(std::min<uint64_t>(into.size(), bytes_ - begin));
+      HF_TRY(read_(begin, into.first(valid)));
+      std::memset(into.data() + valid, 0, into.size() - valid);
+      for (uint64_t row = done; row < done + rows; ++row) batch.rows.push_back(code(first + row, content, row * row_bytes));
+    }
+    underway.push_back(std::move(batch));
     underway.back().calls = writer_.begin_in_place(underway.back().rows);
+    // The calls keep the memory, and give it back with the last of them: the next rows get what is still in the cache.
+    for (CodedRow& row : underway.back().rows) row.redundancy.reset(), row.units.clear();
     return {};
   }
 
@@ -88,17 +99,13 @@ class OnceWriter {
     return status.ok() ? enough_left() : status;
   }
 
-  std::vector<CodedRow> code(uint64_t first, uint64_t count, const std::shared_ptr<Buffer>& content) const {
-    std::vector<CodedRow> coded;
-    for (uint64_t i = 0; i < count; ++i) {
-      RowImage image;
-      image.row = first + i;
-      image.valid = std::min(geometry().row_bytes(), bytes_ - image.row * geometry().row_bytes());
-      for (int unit = 0; unit < geometry().scheme.k; ++unit)
-        image.data.push_back(content->data() + i * geometry().row_bytes() + uint64_t(unit) * geometry().unit_bytes);
-      coded.push_back(writer_.code(image, only_generation));
-      keep_with(coded.back(), content);
-    }
+  CodedRow code(uint64_t row, const std::shared_ptr<Buffer>& content, uint64_t at) const {
+    RowImage image;
+    image.row = row;
+    image.valid = std::min(geometry().row_bytes(), bytes_ - row * geometry().row_bytes());
+    for (int unit = 0; unit < geometry().scheme.k; ++unit) image.data.push_back(content->data() + at + uint64_t(unit) * geometry().unit_bytes);
+    CodedRow coded = writer_.code(image, only_generation);
+    keep_with(coded, content);
     return coded;
   }
 
@@ -114,6 +121,8 @@ class OnceWriter {
   Members members_;
   RecordStore records_;
   RowWriter writer_;
+  // A page fault for each page of each row would cost a third of what reading and coding it do.
+  const KeepMoreBuffers kept_{2 * most_bytes};
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 
+#include "engine/buffers.hpp"
 #include "engine/maintenance.hpp"
 #include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
@@ -129,6 +130,41 @@ std::vector<uint64_t> losses(int count, int lost) {
 
 const layout::Scheme schemes[] = {{2, 1, false}, {4, 2, false}, {1, 2, true}, {2, 2, false}};
 const uint64_t sizes[] = {0, 1, 4096, 8192 * 3 + 17};
+
+constexpr uint64_t kept_by_a_process = 16 << 20;
+
+TEST(Buffers, more_are_kept_for_a_while) {
+  constexpr uint64_t piece = 4 << 20;
+  const auto use_many = [&] {
+    std::vector<std::unique_ptr<Buffer>> many;
+    for (int i = 0; i < 8; ++i) many.push_back(std::make_unique<Buffer>(piece));
+  };
+  use_many();
+  EXPECT_LE(kept_buffer_bytes(), kept_by_a_process);
+  {
+    const KeepMoreBuffers more(kept_by_a_process);
+    use_many();
+    EXPECT_GT(kept_buffer_bytes(), kept_by_a_process);
+    EXPECT_FALSE(Buffer(piece).fresh());
+  }
+  EXPECT_LE(kept_buffer_bytes(), kept_by_a_process);
+}
+
+TEST(WriteOnce, the_memory_of_a_large_file_is_used_again_and_given_back) {
+  constexpr uint64_t batch = 8 << 20, bytes = 5 * batch;
+  Pool pool({2, 1, false});
+  uint64_t least_kept = UINT64_MAX;
+  catalog::Located located = pool.located();
+  for (const catalog::Member& member : located.members) (void)member.target->make_directory(directory);
+  const auto read = [&](uint64_t offset, ByteSpan into) {
+    if (offset >= batch) least_kept = std::min(least_kept, kept_buffer_bytes());
+    std::memset(into.data(), 'x', into.size());
+    return Status();
+  };
+  EXPECT_TRUE(write_once(located, bytes, read, settings()).ok());
+  EXPECT_GT(least_kept, 0u) << "what earlier rows needed is there for later ones";
+  EXPECT_LE(kept_buffer_bytes(), kept_by_a_process);
+}
 
 TEST(WriteOnce, what_was_written_is_read_after_any_m_losses) {
   for (const layout::Scheme& scheme : schemes)
