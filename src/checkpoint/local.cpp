@@ -146,7 +146,8 @@ Status LocalFiles::make_all() const {
   std::vector<std::string> directories;
   for (std::string at = directory_; directories.size() < directories_below_node; at = catalog::parent_of(at)) directories.push_back(at);
   std::reverse(directories.begin(), directories.end());
-  for (const State state : all_states) directories.push_back(directory_ + "/" + state_name(state));
+  for (const State state : all_states)
+    if (!is_rare(state)) directories.push_back(directory_ + "/" + state_name(state));
   for (const char* const beside : {parts_directory, shared_directory, sealed_directory})
     directories.push_back(fmt::format("{}/{}", directory_, beside));
   if (!team_.empty()) {
@@ -225,11 +226,20 @@ std::vector<LocalName> names_of(const Descriptor& attempt, const std::string& di
 
 std::vector<LocalName> LocalFiles::list(State state) const { return names_in(open_directory(AT_FDCWD, directory_ + "/" + below_attempt(state))); }
 
-Status LocalFiles::move(const LocalName& name, State from, State to) const { return catalog::move(path(from, name), path(to, name)); }
+Status LocalFiles::put_into(State state, const std::function<Status()>& put) const {
+  const Status first = put();
+  if (first.kind() != Kind::not_found || !is_rare(state)) return first;
+  const bool made = catalog::environment().mkdirat(AT_FDCWD, fmt::format("{}/{}", directory_, state_name(state)).c_str(), 0700) == 0;
+  return made || errno == EEXIST ? put() : first;  // another one may just have made it
+}
+
+Status LocalFiles::move(const LocalName& name, State from, State to) const {
+  return put_into(to, [&] { return catalog::move(path(from, name), path(to, name)); });
+}
 
 Status LocalFiles::say_why(const LocalName& name, const std::string& why) const {
   const std::string at = path(State::failed, name) + why_ending;
-  return catalog::replace_file(at, at + ".new", why + "\n", 0600, false);
+  return put_into(State::failed, [&] { return catalog::replace_file(at, at + ".new", why + "\n", 0600, false); });
 }
 
 std::string LocalFiles::why(const LocalName& name) const {
@@ -241,7 +251,7 @@ std::string LocalFiles::why(const LocalName& name) const {
 
 Status LocalFiles::hide(const LocalName& name) const {
   HF_TRY(make());
-  return catalog::make_file(path(State::hidden, name), 0600);
+  return put_into(State::hidden, [&] { return catalog::make_file(path(State::hidden, name), 0600); });
 }
 
 // What stays the same of a file while it is open: its step and its place in the order may change.

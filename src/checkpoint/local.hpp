@@ -40,6 +40,11 @@ enum class State : uint8_t {
 inline constexpr State all_states[] = {State::writing,  State::together, State::closed, State::protecting, State::kept,   State::twin,
                                        State::restored, State::failed,   State::torn,   State::hidden,     State::dropped};
 const char* state_name(State state);
+// Few attempts have any file of these. Their directories are made when they are needed, as each costs every open that lists them.
+inline bool is_rare(State state) {
+  return state == State::together || state == State::twin || state == State::restored || state == State::failed || state == State::torn ||
+         state == State::hidden;
+}
 // Nothing more is to come of it: it is protected, or was made from what is, or is only remembered.
 inline bool is_settled(State state) {
   return state == State::kept || state == State::twin || state == State::restored || state == State::hidden || state == State::dropped;
@@ -86,7 +91,7 @@ class LocalFiles {
   Status keep_past(const std::string& copy, const LocalName& name) const;
   std::string past(const std::string& file, uint32_t number) const;  // its path; empty where there is none
   void forget_past() const;
-  // The directories, where they are missing. Where the note of note_boot() is there, all have been made before it.
+  // The directories, but for those of rare states, where they are missing. Where the note of note_boot() is there, all have been made before it.
   Status make() const;
   Status make_all() const;  // the same, whatever there is
   // A new file of a state, for a program: a descriptor, or -1 and errno.
@@ -101,6 +106,8 @@ class LocalFiles {
   std::string on_its_node(State state, const std::string& name) const;
   std::vector<LocalName> list(State state) const;
   Status move(const LocalName& name, State from, State to) const;
+  // `put` makes a name in that state, and fails with Kind::not_found where there is no directory yet: then it is made, and `put` called again.
+  Status put_into(State state, const std::function<Status()>& put) const;
   Status say_why(const LocalName& name, const std::string& why) const;  // beside a failed one
   std::string why(const LocalName& name) const;
   Status hide(const LocalName& name) const;

@@ -83,7 +83,7 @@ Status Checkpoints::State::restore(const File& file, const layout::Manifest& man
   const std::string half = files.scratch();
   Status status = checkpoint::fetch(manifest, half, settings);
   if (!status && status.kind() != Kind::no_space) (void)files.note_unread(manifest.file_id, status.sentence());
-  if (status) status = catalog::move(half, there);
+  if (status) status = files.put_into(checkpoint::State::restored, [&] { return catalog::move(half, there); });
   if (!status) (void)catalog::unlink_file(half);
   return status;
 }
@@ -240,7 +240,13 @@ Status Checkpoints::State::hide(const File& file, const LocalName& name) {
   if (!pool || !text) return {};
   const std::string at = files.on_its_node(checkpoint::State::hidden, *text);
   for (const catalog::Member& member : pool->members)
-    if (member.usable()) (void)member.lane->run([target = member.target, at] { return target->put(at, {}, false); });
+    if (member.usable())
+      (void)member.lane->run([target = member.target, at] {
+        const Status put = target->put(at, {}, false);
+        if (put.kind() != Kind::not_found) return put;
+        (void)target->make_directory(catalog::parent_of(at));
+        return target->put(at, {}, false);
+      });
   return {};
 }
 

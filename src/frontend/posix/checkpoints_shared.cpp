@@ -70,7 +70,7 @@ Result<SharedFile> Checkpoints::State::make_shared(const File& file, bool is_wri
 // Who writes says so before anybody may look whether somebody does.
 Status Checkpoints::State::take_part(const LocalName& name) {
   HF_TRY(files.opened(name, who()));
-  HF_TRY(catalog::make_file(files.path(checkpoint::State::together, name), 0600));
+  HF_TRY(files.put_into(checkpoint::State::together, [&] { return catalog::make_file(files.path(checkpoint::State::together, name), 0600); }));
   if (!parts.has_taken(name, rank)) begins(name.step);
   HF_TRY(parts.take(name, rank, !patterns.have_completing()));
   OpenShared& one = open_shared[checkpoint::opener_begins(name)];

@@ -84,10 +84,11 @@ Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int 
   auto located = checkpoint::grow(name->version_in(state.run), state.node, mode, settings);
   if (!located) return located.status();
   Together growing{std::move(*located), std::move(*name), !there};
-  Status begun = catalog::make_file(state.files.path(checkpoint::State::together, growing.name), 0600);
+  const std::string note = state.files.path(checkpoint::State::together, growing.name);
+  Status begun = state.files.put_into(checkpoint::State::together, [&] { return catalog::make_file(note, 0600); });
   if (begun && there) begun = checkpoint::begin_with(growing.located, last->get(), file.path, settings);
   if (!begun) {
-    (void)catalog::unlink_file(state.files.path(checkpoint::State::together, growing.name));
+    (void)catalog::unlink_file(note);
     checkpoint::give_up(growing.located);
     return begun;
   }

@@ -187,7 +187,8 @@ void Checkpoints::State::stand_back(const std::string& copy, const Counted& coun
   if (counted.node != node && was_long_ago) (void)catalog::make_file(files.path(checkpoint::State::dropped, counted.name), 0600);
   if (was_long_ago && files.keep_past(copy, counted.name)) return;
   const bool is_kept = counted.node != node && !was_long_ago && !counted.name.file.empty();
-  if (!is_kept || !catalog::move(copy, files.path(checkpoint::State::twin, counted.name))) (void)catalog::unlink_file(copy);
+  const auto keep = [&] { return catalog::move(copy, files.path(checkpoint::State::twin, counted.name)); };
+  if (!is_kept || !files.put_into(checkpoint::State::twin, keep)) (void)catalog::unlink_file(copy);
 }
 
 Status Checkpoints::close_as_one(redundant::Replica& replica, const LocalName& own) {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <thread>
@@ -251,9 +252,15 @@ class CheckpointLocal : public ::testing::Test {
   ~CheckpointLocal() override { (void)!std::system(("rm -rf " + directory).c_str()); }
   LocalName put(State state, uint32_t number) {
     const LocalName name{30, 2, 6, number, "/ck/ck.30.2"};
-    std::ofstream(files->path(state, name)) << number;
+    write(state, name, std::to_string(number));
     return name;
   }
+  void write(State state, const LocalName& name, const std::string& text) {
+    const std::string path = files->path(state, name);
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path) << text;
+  }
+  bool is_made(State state) const { return std::filesystem::exists(files->directory() + "/" + state_name(state)); }
   std::string directory;
   std::optional<LocalFiles> files;
 };
@@ -271,10 +278,25 @@ TEST_F(CheckpointLocal, the_newest_number_of_a_file_is_what_is_seen) {
   EXPECT_FALSE(files->newest("/ck/ck.30.3"));
 }
 
+TEST_F(CheckpointLocal, directories_of_rare_states_are_made_when_something_comes_there) {
+  for (const State state : all_states) EXPECT_EQ(is_made(state), !is_rare(state)) << state_name(state);
+  const LocalName name = put(State::writing, 1);
+  EXPECT_EQ(files->newest(name.file)->state, State::writing);
+  EXPECT_TRUE(files->move(name, State::writing, State::torn).ok());
+  EXPECT_TRUE(files->say_why(name, "no more").ok());
+  EXPECT_TRUE(files->move(name, State::torn, State::failed).ok());
+  EXPECT_EQ(files->why(name), "no more");
+  EXPECT_TRUE(files->hide(name).ok());
+  EXPECT_TRUE(files->is_hidden(name.file));
+  for (const State state : {State::torn, State::failed, State::hidden}) EXPECT_TRUE(is_made(state)) << state_name(state);
+  EXPECT_EQ(files->move(name, State::writing, State::twin).kind(), Kind::not_found) << "there is no such file";
+  EXPECT_EQ(files->move(name, State::writing, State::kept).kind(), Kind::not_found);
+}
+
 TEST_F(CheckpointLocal, a_listing_says_of_all_files_what_a_look_says_of_each) {
   const auto other = [&](State state, uint64_t step) {
     const LocalName name{step, 0, 1, 1, "/ck/ck." + std::to_string(step)};
-    std::ofstream(files->path(state, name)) << step;
+    write(state, name, std::to_string(step));
     return name;
   };
   for (const State state : {State::writing, State::closed, State::protecting, State::kept, State::restored, State::failed, State::torn})
@@ -346,7 +368,7 @@ TEST_F(CheckpointLocal, the_dead_whose_descriptors_live_a_moment_longer_are_forg
 TEST_F(CheckpointLocal, a_rank_rolls_what_it_has_written_of_a_step) {
   const auto write = [&](State state, const std::string& file, uint64_t step, uint32_t number, uint64_t at, uint32_t writer = 1) {
     const LocalName name{step, 0, 0, number, file, at, 1, 2, writer};
-    std::ofstream(files->path(state, name)) << "content";
+    this->write(state, name, "content");
     return name;
   };
   write(State::kept, "/ck/10/a", 10, 1, 1);
