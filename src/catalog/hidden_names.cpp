@@ -25,6 +25,7 @@ namespace {
 constexpr std::string_view sidecar_tail = ".holdfast";
 constexpr std::string_view removed_head = ".holdfast-removed.";
 constexpr std::string_view new_head = ".holdfast-new.";
+constexpr std::string_view locks_head = ".holdfast-locks.";
 
 bool is_with_id(std::string_view name, std::string_view head) {
   return name.starts_with(head) && name.size() > head.size() && name.find_first_not_of("0123456789abcdef", head.size()) == std::string_view::npos;
@@ -107,6 +108,10 @@ std::string removed_name(const std::string& file_id) { return std::string(remove
 
 bool is_removed_name(std::string_view name) { return is_with_id(name, removed_head); }
 
+std::string locks_name(const std::string& file_id) { return std::string(locks_head) + file_id; }
+
+bool is_locks_name(std::string_view name) { return is_with_id(name, locks_head); }
+
 std::string new_sidecar_beside(const std::string& path) {
   const std::string parent = parent_of(path);
   return (parent == "/" ? "" : parent) + "/" + new_sidecar_name();
@@ -120,7 +125,7 @@ Appearance appearance_of(int directory, const char* name, unsigned char type) {
   const int error = errno;
   Appearance appearance = Appearance::itself;
   const auto is_directory = [&] { return type == DT_DIR || (type == DT_UNKNOWN && is_directory_at(directory, name)); };
-  if (is_removed_name(name) || (is_new_sidecar_name(name) && is_directory())) appearance = Appearance::hidden;
+  if (is_removed_name(name) || is_locks_name(name) || (is_new_sidecar_name(name) && is_directory())) appearance = Appearance::hidden;
   else if (const auto file = file_of_sidecar(name); file && is_directory()) appearance = sidecar_appearance(directory, name, *file);
   else if (type == DT_LNK && is_own_link_at(directory, name)) appearance = Appearance::file;
   errno = error;
@@ -180,6 +185,7 @@ Status remove_leftovers(const std::string& path, const Settings& settings) {
     if (is_new_sidecar_name(name) && is_being_made(path + "/" + name)) return Status(Kind::exists, "", ENOTEMPTY);
     if (is_new_sidecar_name(name)) remove_files_in(path + "/" + name, settings);
     if (is_removed_name(file)) HF_TRY(remove_nameless(path + "/" + file, settings));
+    else if (is_locks_name(name)) HF_TRY(unlink_file(path + "/" + name));
     else HF_TRY(Sidecar::remove(path + "/" + name));
   }
   return Status();

@@ -16,6 +16,9 @@ std::optional<std::string_view> file_of_sidecar(std::string_view name);
 // The name in the same directory of a file that was unlinked while it was open.
 std::string removed_name(const std::string& file_id);
 bool is_removed_name(std::string_view name);
+// The name, beside where it would stand, of what programs lock of a file that nothing stands at the path of yet (lock_file.hpp).
+std::string locks_name(const std::string& file_id);
+bool is_locks_name(std::string_view name);
 // The name under which a sidecar is made before it gets its own: left there by a creator that died.
 std::string new_sidecar_name();
 std::string new_sidecar_beside(const std::string& path);  // in the same directory as that one

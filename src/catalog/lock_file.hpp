@@ -10,4 +10,10 @@ namespace holdfast::catalog {
 Result<int> open_lock_file(const std::string& path);
 bool is_lock_file(int descriptor, const std::string& path);
 
+// The same of a file that grows elsewhere and has an id, and no sidecar at its path: one beside it that no program sees.
+Result<int> open_lock_file_of_growing(const std::string& path, const std::string& file_id);
+bool is_lock_file_of_growing(int descriptor, const std::string& path, const std::string& file_id);
+// Nobody opens it to write any more.
+void remove_lock_file_of_growing(const std::string& path, const std::string& file_id);
+
 }  // namespace holdfast::catalog

@@ -36,6 +36,7 @@ bool is_earlier(const Part& part, const LocalName& name) {
 }  // namespace
 
 bool Part::is_of(const LocalName& name) const { return file == text_for(name); }
+Part Part::for_name(const LocalName& name) const { return {text_for(name), name.step, rank, done}; }
 
 std::string encode(const Part& part) {
   return fmt::format("{}.{}.{}{}", part.file.empty() ? no_file : part.file, part.step, part.rank ? fmt::format("{}", *part.rank) : of_all,

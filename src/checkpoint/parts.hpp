@@ -21,6 +21,7 @@ struct Part {
   bool done = false;
   bool operator==(const Part&) const = default;
   bool is_of(const LocalName& name) const;
+  Part for_name(const LocalName& name) const;  // the same said of another file
 };
 std::string encode(const Part& part);
 std::optional<Part> decode_part(const std::string& text);

@@ -12,6 +12,7 @@
 #include "base/node_path.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/growing.hpp"
+#include "catalog/lock_file.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/versions.hpp"
 #include "checkpoint/together.hpp"
@@ -287,6 +288,7 @@ void SharedFiles::forget(const SharedFile& one) const {
       return worst;
     }));
   for (const auto& ticket : asked) (void)ticket->wait();
+  catalog::remove_lock_file_of_growing(one.name.file, one.manifest.file_id);
 }
 
 Status SharedFiles::is_complete(const SharedFile& one, bool ended) const {
@@ -318,9 +320,7 @@ Status SharedFiles::is_complete(const SharedFile& one, bool ended) const {
 }
 
 // Rows that wait in journals take their places first: whoever has written them is gone.
-Status SharedFiles::make_version(const SharedFile& one, catalog::Located& located, int& lost) const {
-  layout::Version version = one.name.version_in(run_);
-  version.stem = one.stem;
+Status SharedFiles::make_version(const layout::Version& version, catalog::Located& located, int& lost) const {
   auto complete = engine::make_final(located, version, settings_);
   if (complete.status().kind() == Kind::busy) {
     const auto alone = exchange::make_solo();
@@ -336,17 +336,61 @@ Status SharedFiles::make_version(const SharedFile& one, catalog::Located& locate
   return complete.status();
 }
 
-Result<int> SharedFiles::seal(const SharedFile& one) const {
+Result<int> SharedFiles::seal_as(const SharedFile& one, const LocalName& name, const std::string& stem) const {
   const auto text = encode(one.name);
   if (!text) return text.status();
   // From here on whoever finds the record goes on with this.
   if (!one.is_sealed) HF_TRY(put_on_keepers(one.name.file, fmt::format("{}/{}/{}", below_, sealed_directory, *text), ""));
   catalog::Located located = locate_shared(one.manifest, settings_);
+  layout::Version version = name.version_in(run_);
+  version.stem = stem;
   int lost = 0;
-  HF_TRY(make_version(one, located, lost));
+  HF_TRY(make_version(version, located, lost));
   forget(one);
   catalog::release_growing(located);
   return lost;
+}
+
+namespace {
+
+// In the lane of one node.
+Status put_beside(target::Target& target, const std::string& directory, const std::string& name) {
+  const auto put = [&] { return target.put(fmt::format("{}/{}", directory, name), {}, false); };
+  const Status first = put();
+  if (first.kind() != Kind::not_found) return first;
+  (void)target.make_directory(directory);
+  return put();
+}
+
+// What a node's ranks have said of one file they have said of the other.
+Status say_again(target::Target& target, const std::string& below, const LocalName& of, const LocalName& also_of) {
+  Status worst;
+  const std::string parts = fmt::format("{}/{}", below, parts_directory), notes = fmt::format("{}/{}", below, state_name(State::together));
+  for (const std::string& text : names_at(target, parts, worst))
+    if (const auto part = decode_part(text); part && part->is_of(of)) HF_TRY(put_beside(target, parts, encode(part->for_name(also_of))));
+  const auto before = encode(of), after = encode(also_of);
+  for (const std::string& text : names_at(target, notes, worst))
+    if (before && after && text == *before) HF_TRY(put_beside(target, notes, *after));
+  return worst;
+}
+
+}  // namespace
+
+Status SharedFiles::rename(const SharedFile& one, const LocalName& name, const std::string& stem, const SharedFiles& of_goal) const {
+  std::vector<std::shared_ptr<target::Ticket>> asked;
+  for (const catalog::Member* const member : in_order(one.name.file))
+    asked.push_back(
+        member->lane->submit([target = member->target, below = below_, of = one.name, name] { return say_again(*target, below, of, name); }));
+  Status worst;
+  for (const auto& ticket : asked)
+    if (const Status said = ticket->wait(); !said) worst = said;
+  HF_TRY(worst);
+  SharedFile renamed = one;
+  renamed.name = name;
+  renamed.stem = stem;
+  HF_TRY(of_goal.add(renamed));
+  forget(one);
+  return {};
 }
 
 namespace {
@@ -375,9 +419,11 @@ std::vector<std::string> seal_left(const Run& run, const Settings& settings, boo
   const auto files = all ? all->find_all() : Result<std::vector<SharedFile>>(all.status());
   std::vector<std::string> remarks;
   if (!files) return remarks;  // which no node knows of
-  for (const SharedFile& one : *files)
+  for (const SharedFile& one : *files) {
     if (std::string remark = seal_one(run, settings, one.name.file, one.name.number, ended_well); !remark.empty())
       remarks.push_back(std::move(remark));
+    catalog::remove_lock_file_of_growing(one.name.file, one.manifest.file_id);  // also of what is not whole
+  }
   return remarks;
 }
 

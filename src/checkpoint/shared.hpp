@@ -52,7 +52,11 @@ class SharedFiles {
   // say so.
   Status is_complete(const SharedFile& one, bool ended) const;
   // In a turn: it becomes a version. Also of one that somebody else has begun to seal. The number of its targets that are lost.
-  Result<int> seal(const SharedFile& one) const;
+  Result<int> seal(const SharedFile& one) const { return seal_as(one, one.name, one.stem); }
+  // The same where its program has given it another name. Where that fails it keeps its own.
+  Result<int> seal_as(const SharedFile& one, const LocalName& name, const std::string& stem) const;
+  // In turns of both paths, and nobody has it open: it is written under that name from here on. What ranks have said of it holds.
+  Status rename(const SharedFile& one, const LocalName& name, const std::string& stem, const SharedFiles& of_goal) const;
   // In a turn: nothing leads to it any more. What has it open keeps it until the attempt is over.
   void forget(const SharedFile& one) const;
   // Whether this node is the one that has to look after that file.
@@ -65,7 +69,7 @@ class SharedFiles {
   Result<std::vector<SharedFile>> found_on(const std::vector<const catalog::Member*>& nodes, const std::string& file) const;
   Status put_on_keepers(const std::string& file, const std::string& name, const std::string& content) const;
   bool was_sealed(const SharedFile& one) const;
-  Status make_version(const SharedFile& one, catalog::Located& located, int& lost) const;
+  Status make_version(const layout::Version& version, catalog::Located& located, int& lost) const;
 
   const Run run_;
   const Settings settings_;

@@ -30,7 +30,7 @@ bool show_entry(int directory, char* name, unsigned char& type) {
   return true;
 }
 
-bool may_be_hidden(std::string_view name) { return catalog::file_of_sidecar(name) || catalog::is_removed_name(name); }
+bool may_be_hidden(std::string_view name) { return catalog::file_of_sidecar(name) || catalog::is_removed_name(name) || catalog::is_locks_name(name); }
 
 bool is_hidden(const std::string& path) {
   const std::string parent = catalog::parent_of(catalog::absolute_path(path));

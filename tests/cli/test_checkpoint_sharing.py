@@ -1,4 +1,5 @@
 """One checkpoint file that several processes hold open at once, of one node and of several, and what becomes of it when one of them is killed."""
+import os
 import sys
 import unittest
 
@@ -18,11 +19,25 @@ time.sleep(stays)
 os.pwrite(fd, b"!", part * 1000 + 999)
 os.close(fd)
 """
+# One of several processes that count in it, each under a lock.
+COUNTS = """
+import fcntl, os, sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o644)
+lock = getattr(fcntl, sys.argv[2])
+for i in range(10):
+    lock(fd, fcntl.LOCK_EX)
+    before = os.pread(fd, 8, 0)
+    os.pwrite(fd, b"%08d" % (int(before or b"0") + 1), 0)
+    lock(fd, fcntl.LOCK_UN)
+os.close(fd)
+"""
 
 
 class CheckpointSharing(CheckpointTest):
     def setUp(self):
         super().setUp()
+        with open(self.path("counts.py"), "w") as file:
+            file.write(COUNTS)
         with open(self.path("part.py"), "w") as file:
             file.write(PART)
 
@@ -31,6 +46,12 @@ class CheckpointSharing(CheckpointTest):
 
     def until(self, what):
         return f"for i in $(seq 100); do env -u LD_PRELOAD {BINARY} checkpoints 2> /dev/null | grep -q '{what}' && break; sleep 0.1; done"
+
+    @staticmethod
+    def at_once(script, ranks):
+        """The script as the ranks run it side by side."""
+        return f"""{{ ( {script} ); touch ended.$RANK; }} &
+            [ $RANK = {ranks - 1} ] && {{ until [ $(ls ended.* | wc -l) = {ranks} ]; do sleep 0.05; done; rm ended.*; }}; true"""
 
     # Of one node.
 
@@ -187,6 +208,66 @@ class CheckpointSharing(CheckpointTest):
         length = 2 * len(self.read("plain"))
         self.assertEqual(self.read("seen"), f"{length}\n{length}\nck.10\n1\n2\n3\n4\n5\nkept\nsame\n")
         self.assertEqual(self.states(), {20: "superseded", 30: "whole"})
+
+    def test_ranks_take_turns_under_locks(self):
+        """Each finds what the one before has written, by locks of both kinds, and nothing stays beside the file."""
+        for step, kind in (("10", "lockf"), ("20", "flock")):
+            with self.subTest(kind=kind):
+                self.job(self.at_once(f"{sys.executable} counts.py ck/ck.{step} {kind}", 3), ranks=3, pattern=SHARED)
+                self.job(f"cat ck/ck.{step} > got", "--resume", pattern=SHARED)
+                self.assertEqual(self.read("got"), "00000030")
+        self.assertEqual([name for name in os.listdir(self.path("ck")) if name.startswith(".holdfast")], [])
+
+    def test_a_lock_of_another_node_is_seen(self):
+        script = f"""[ $RANK = 0 ] && {{ exec 3<> ck/ck.10; flock 3; ls -A ck > listed; touch locked; until [ -e refused ]; do sleep 0.05; done; exit 0; }}
+            until [ -e locked ]; do sleep 0.05; done; exec 3<> ck/ck.10; flock -n 3 || touch refused; flock 3 && touch granted"""
+        self.job(self.at_once(script, 2), ranks=2, pattern=SHARED)
+        self.assertTrue(os.path.exists(self.path("refused")) and os.path.exists(self.path("granted")))
+        self.assertEqual(self.read("listed"), "ck.10\n")
+
+    def test_it_can_be_mapped_to_be_read(self):
+        script = f"""{sys.executable} part.py ck/ck.10 $RANK 3 0; touch written.$RANK; until [ $(ls written.* | wc -l) = 3 ]; do sleep 0.05; done
+            {sys.executable} -c "
+import mmap, os
+fd = os.open('ck/ck.10', os.O_RDONLY)
+print(mmap.mmap(fd, 0, mmap.MAP_SHARED, mmap.PROT_READ)[:].decode())" > got.$RANK"""
+        self.job(self.at_once(script, 3), ranks=3, pattern=SHARED)
+        self.assertEqual([self.read(f"got.{rank}") for rank in range(3)], [WHOLE + "\n"] * 3)
+
+    def written_and_renamed(self, step):
+        """All ranks write a file of another name, and the first of them gives it its own when all have closed it."""
+        return f"""mkdir -p ck/{step}; {sys.executable} part.py ck/{step}/data.new $RANK 3 0
+            touch written.{step}.$RANK; until [ $(ls written.{step}.* | wc -l) = 3 ]; do sleep 0.05; done
+            [ $RANK = 0 ] && {{ mv -T ck/{step}/data.new ck/{step}/data && cat ck/{step}/data > seen.{step}; ls ck/{step} >> listed; touch renamed.{step}; }}
+            until [ -e renamed.{step} ]; do sleep 0.05; done
+            """
+
+    def test_it_is_renamed_when_all_have_closed_it(self):
+        script = self.written_and_renamed(10) + self.written_and_renamed(20) + f"""
+            [ $RANK = 2 ] && {{ {self.until("10 *whole")}; env -u LD_PRELOAD {BINARY} checkpoints > states 2> /dev/null; }}; true"""
+        self.job(self.at_once(script, 3), "--keep", "9", ranks=3, pattern="shared:ck/{step}/*")
+        self.assertRegex(self.read("states"), "10 *whole")
+        self.assertEqual((self.read("seen.10"), self.read("seen.20"), self.read("listed")), (WHOLE, WHOLE, "data\ndata\n"))
+        self.assertEqual(self.states(), {10: "superseded", 20: "whole"})
+        self.job("ls ck/20 > listed; cat ck/20/data > got", "--resume", pattern="shared:ck/{step}/*")
+        self.assertEqual((self.read("listed"), self.read("got")), ("data\n", WHOLE))
+
+    def test_it_keeps_its_name_while_somebody_has_it_open(self):
+        script = """[ $RANK = 0 ] || exit 0
+            mkdir -p ck/10; exec 3<> ck/10/data.new; echo mine >&3; mv -T ck/10/data.new ck/10/data; ls ck/10 > listed
+            exec 3>&-; mv -T ck/10/data.new ck/10/data; ls ck/10 >> listed"""
+        done = self.job(script, ranks=2, pattern="shared:ck/{step}/*")
+        self.assertRegex(done.stderr, "ck/10/data.new: a rank still has it open to write; let all ranks close it before one renames it")
+        self.assertEqual(self.read("listed"), "data.new\ndata\n")
+        self.assertEqual(self.states(), {10: "whole"})
+
+    def test_a_plain_file_that_all_have_written_is_renamed_to_it(self):
+        script = f"""{sys.executable} part.py ck/new.10 $RANK 3 0; touch written.$RANK; until [ $(ls written.* | wc -l) = 3 ]; do sleep 0.05; done
+            [ $RANK = 0 ] && mv ck/new.10 ck/ck.10; true"""
+        self.job(self.at_once(script, 3), ranks=3, pattern=SHARED)
+        self.assertEqual(self.states(), {10: "whole"})
+        self.job("cat ck/ck.10 > got", "--resume", pattern=SHARED)
+        self.assertEqual(self.read("got"), WHOLE)
 
 
 if __name__ == "__main__":

@@ -125,6 +125,9 @@ class Checkpoints {
   Result<Sight> stand_in_for(const Shared& shared, uint64_t bytes);
   Result<std::string> content_of(const Shared& shared);
 
+  // One that is being written, and that nobody has open just now, gets another name of a checkpoint. False: it is a version, and to be renamed as any.
+  Result<bool> rename_shared(const File& from, const File& to);
+
   // The program says that this rank has written, or at least opened, all its files of that step.
   Status complete(uint64_t step);
 

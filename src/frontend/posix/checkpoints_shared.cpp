@@ -130,6 +130,61 @@ Result<bool> Checkpoints::State::remove_shared(const File& file) {
   return true;
 }
 
+namespace {
+
+// Of a file that is being written, and nobody has it open: what is to be renamed.
+Result<std::optional<SharedFile>> closed_by_all(const SharedFiles& all, const std::string& path) {
+  auto found = all.find(path);
+  if (!found) return found.status();
+  for (const SharedFile& one : *found)
+    if (one.is_sealed) HF_TRY(all.seal(one).status());
+  std::erase_if(*found, [](const SharedFile& one) { return one.is_sealed; });
+  if (found->empty()) return std::optional<SharedFile>();
+  const Status closed = all.is_complete(found->back(), true);
+  if (closed.kind() == Kind::busy)
+    return Status(Kind::busy, "a rank still has it open to write; let all ranks close it before one renames it", EBUSY);
+  if (!closed) return closed;
+  return std::optional(found->back());
+}
+
+// Both turns in the order of the paths, as two ranks may rename in both directions.
+Status take_turns(SharedFiles& first, const std::string& path, SharedFiles* second, const std::string& other) {
+  if (second && other < path) HF_TRY(second->take_turn(other));
+  HF_TRY(first.take_turn(path));
+  return second && path < other ? second->take_turn(other) : Status();
+}
+
+}  // namespace
+
+Result<bool> Checkpoints::rename_shared(const File& from, const File& to) {
+  if (!grows(from)) return false;
+  std::lock_guard lock(state_->mutex);
+  HF_TRY(state_->files.make());
+  auto all = SharedFiles::look(state_->run, state_->settings), of_goal = SharedFiles::look(state_->run, state_->settings);
+  if (!all || !of_goal) return all ? of_goal.status() : all.status();
+  HF_TRY(take_turns(*all, from.path, grows(to) ? &*of_goal : nullptr, to.path));
+  const auto one = closed_by_all(*all, from.path);
+  if (!one || !*one) return one ? Result<bool>(false) : one.status();
+  if (state_->patterns.have_rank(to.named.part)) {  // of one rank, with a copy on its node: as any rename of a version
+    HF_TRY(all->seal(**one).status());
+    return false;
+  }
+  if (const auto there = grows(to) ? of_goal->find(to.path) : Result<std::vector<SharedFile>>(std::vector<SharedFile>()); !there || !there->empty())
+    return there ? Status(Kind::busy, "ranks are writing a file of that name; close it, and begin another checkpoint, before the rename", EBUSY)
+                 : there.status();
+  const auto name = state_->next_name_in_pool(to, true);
+  if (!name) return name.status();
+  HF_TRY(checkpoint::encode(*name).status());
+  const auto before = state_->last_seen(from);  // an older version of the old name would be there again
+  state_->begins(name->step);
+  const std::string stem = state_->patterns.stem(to.path);
+  HF_TRY(grows(to) ? all->rename(**one, *name, stem, *of_goal) : all->seal_as(**one, *name, stem).status());
+  if (before && *before) (void)state_->hide(from, (*one)->name);
+  state_->files.forget_hidden(to.path, name->number);
+  if (!grows(to)) state_->completed_together.push_back(*name);
+  return true;
+}
+
 void Checkpoints::shared_closed(const LocalName& name, bool arrived, bool last) {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->open_shared.find(checkpoint::opener_begins(name));

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "catalog/lock_file.hpp"
 #include "checkpoint/shared.hpp"
 
 namespace holdfast::frontend::posix {
@@ -44,9 +45,11 @@ Result<file::Bottom> GrowingOrigin::reach(Writing writing) {
   return bottom;
 }
 
-// As file systems say it that have no locks over nodes: libraries that lock where they can pass over that.
-Result<raw::Fd> GrowingOrigin::lock_descriptor(int) {
-  return Status(Kind::unsupported, path_ + ": nothing locks a checkpoint's file that processes of several nodes write", ENOSYS);
+Result<raw::Fd> GrowingOrigin::lock_descriptor(int inherited) {
+  if (inherited >= 0 && catalog::is_lock_file_of_growing(inherited, path_, file_id_)) return raw::Fd(inherited);
+  auto own = catalog::open_lock_file_of_growing(path_, file_id_);
+  if (!own) return own.status();
+  return raw::Fd(*own);
 }
 
 void GrowingOrigin::left(bool arrived, bool last) {

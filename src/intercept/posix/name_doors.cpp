@@ -112,15 +112,15 @@ bool is_there(int directory, const char* path) {
 std::optional<int> rename_checkpoint(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {
   const auto source = checkpoint_at(from_directory, from, false), goal = checkpoint_at(to_directory, to, false);
   if (!source && !goal) return {};
-  const SeenAt seen = see_checkpoint(from_directory, from, false);
+  SeenAt seen = see_checkpoint(from_directory, from, false);
   if (source && seen.natively && !goal) return {};
   if (!seen.natively && seen.path.empty()) return -1;
   if (source && goal && source->path == goal->path) {  // nothing is to be done, and nothing to be removed
     if (seen.natively) return {};
     return flags & RENAME_NOREPLACE ? (errno = EEXIST, -1) : flags ? (errno = EINVAL, -1) : 0;
   }
-  if (!seen.grows.empty()) {
-    complain(source->path, "is being written by all ranks, and keeps its name until its checkpoint is complete");
+  if (!seen.grows.empty() && !goal) {
+    complain(source->path, "is being written by all ranks, and gets no name that is no checkpoint's until its own checkpoint is complete");
     return errno = EBUSY, -1;
   }
   if (!goal) return errno = EXDEV, -1;  // copied by who renames, as from any other file system
@@ -128,6 +128,12 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
   if ((flags & RENAME_NOREPLACE) && is_there(to_directory, to)) return errno = EEXIST, -1;
   const OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings());
+  if (!seen.grows.empty()) {
+    const auto renamed = all.rename_shared(*source, *goal);
+    if (!renamed || *renamed) return renamed ? 0 : answer_for(source->path, renamed.status());
+    seen = see_checkpoint_again(from_directory, from);  // a version since
+    if (!seen.natively && seen.path.empty()) return -1;
+  }
   std::string content = seen.natively ? full_path(from_directory, from) : seen.path;
   Status taken = all.take(content, *goal);
   while (!seen.natively && taken.kind() == holdfast::Kind::not_found) {  // it may have gone on to its next state
