@@ -93,15 +93,25 @@ uint32_t own_rank() {
   return uint32_t(std::strtoul(rank.c_str(), nullptr, 10));
 }
 
+namespace {
+
 // Slurm's of the step: SLURM_NTASKS is also what a batch job may start, in its script, where a serial program is one process all the same.
-uint32_t ranks_of_environment() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+constexpr const char* size_variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",      "SLURM_STEP_NUM_TASKS",
+                                          "MV2_COMM_WORLD_SIZE",  "FLUX_JOB_SIZE", "JSM_NAMESPACE_SIZE"};
+
+uint32_t ranks_said() {
+  for (const char* name : size_variables) {
     const std::string said = environment_variable(name);
     uint32_t ranks = 0;
     std::istringstream(said) >> ranks;
     if (ranks > 0) return ranks;
   }
-  return 1;
+  return 0;
 }
+
+}  // namespace
+
+uint32_t ranks_of_environment() { return std::max(ranks_said(), 1u); }
+bool are_ranks_said() { return ranks_said() > 0 || rank_of_environment().empty(); }
 
 }  // namespace holdfast::checkpoint

@@ -57,5 +57,7 @@ uint32_t own_rank();
 
 // How many ranks the job has, as its launcher says it to this process; 1 where nobody does.
 uint32_t ranks_of_environment();
+// Whether that is so: a launcher that says which rank this is, and not of how many, has not said that it is alone.
+bool are_ranks_said();
 
 }  // namespace holdfast::checkpoint

@@ -209,6 +209,13 @@ class CheckpointSharing(CheckpointTest):
         self.assertEqual(self.read("seen"), f"{length}\n{length}\nck.10\n1\n2\n3\n4\n5\nkept\nsame\n")
         self.assertEqual(self.states(), {20: "superseded", 30: "whole"})
 
+    def test_a_launcher_that_does_not_say_how_many_ranks_there_are(self):
+        """One rank would be counted, and the file be whole when that one has written its part."""
+        done = self.job("env -u PMI_SIZE sh -c 'echo mine > ck/ck.10'; true", ranks=2, pattern=SHARED)
+        self.assertRegex(done.stderr, "ck/ck.10: the job's launcher does not say how many ranks there are, and a file that all of them write is whole "
+                                      "when all have; set PMI_SIZE to their number for each rank")
+        self.assertEqual(self.states(), {})
+
     def test_ranks_take_turns_under_locks(self):
         """Each finds what the one before has written, by locks of both kinds, and nothing stays beside the file."""
         for step, kind in (("10", "lockf"), ("20", "flock")):
