@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""The rules of the house that are not about includes (those: tests/unit/architecture). house_rules.py format|commits|walks|tables
+"""The rules of the house that are not about includes (those: tests/unit/architecture). house_rules.py format|commits|walks|tables|decisions
 
 format   every C and C++ source is as `make format` leaves it. Versions of clang-format differ: this is about Debian 12's.
 walks    every file and function that CONTRIBUTING.md names is there.
 tables   every test of the command that the documentation names is there.
+decisions  each has a number of its own, and those that are referred to are there.
 commits  the last commits have subjects of at most 72 columns, and an empty line before their bodies.
 """
 import pathlib
@@ -74,7 +75,20 @@ def check_tables():
     return complaints if seen else ["docs name no test of the command"]
 
 
-CHECKS = {"format": check_format, "commits": check_commits, "walks": check_walks, "tables": check_tables}
+def check_decisions():
+    """Each has a number of its own, which its heading and whoever refers to it know."""
+    pages = [page for page in (SOURCE / "docs/decisions").glob("*.md") if page.name != "README.md"]
+    numbers = sorted(page.name[:4] for page in pages)
+    complaints = [f"docs/decisions: several have the number {number}" for number in sorted({n for n in numbers if numbers.count(n) > 1})]
+    complaints += [f"docs/decisions/{page.name}: its heading has another number"
+                   for page in pages if not page.read_text().startswith(f"# {int(page.name[:4])}. ")]
+    for file in sorted([*(SOURCE / "docs").rglob("*.md"), *(SOURCE / "src").rglob("*.[ch]pp"), *(SOURCE / "src").rglob("*.md"), SOURCE / "CHANGELOG.md"]):
+        complaints += [f"{file.relative_to(SOURCE)}: there is no decision {number}"
+                       for number in re.findall(r"decisions/(\d{4})", file.read_text()) if number not in numbers]
+    return complaints if pages else ["there are no decisions"]
+
+
+CHECKS = {"format": check_format, "commits": check_commits, "walks": check_walks, "tables": check_tables, "decisions": check_decisions}
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or sys.argv[1] not in CHECKS:
