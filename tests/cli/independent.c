@@ -40,6 +40,7 @@ int main(int count, char **words) {
       MPI_File_sync(file);
       MPI_File_get_size(file, &size);
       if (size != (MPI_Offset)(i + 1) * ranks * RECORD) printf("rank %d: %lld bytes after %d records\n", rank, (long long)size, i + 1);
+      MPI_Barrier(MPI_COMM_WORLD); /* before anybody adds to it */
     }
     usleep((useconds_t)pause_ms * 1000);
   }
