@@ -10,7 +10,7 @@
 
 namespace holdfast::redundant {
 
-inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 5, secret, {}}; }
+inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 6, secret, {}}; }
 
 enum class Word : uint16_t {
   // to the hub
@@ -58,6 +58,10 @@ enum class Word : uint16_t {
   // between twins on nodes of their own, about the log of the one that is followed
   log_part,   // more of its bytes; `subject`: the sender's clock; `rank`: LogPart
   log_taken,  // up to `number`
+  // with the hub, about whose turn it is to append to a file; `subject` the file, `number` the rank's call
+  asks_to_append,
+  may_append,  // to the rank's replicas
+  has_appended,
 };
 
 enum LogPart : uint32_t {

@@ -1,6 +1,7 @@
 #include "file/coordinated/coordinated.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <optional>
 
@@ -131,24 +132,25 @@ class CoordinatedFile final : public Coordinated {
         is_one_read_below() ? read_by_the_leader(common_, extents, into) : read_by(next_read(into.size()), common_, extents, into);
     return outcome.status.ok() ? Result<uint64_t>(outcome.value) : outcome.status;
   }
-  // In two steps: the leader names a place and sets it aside, so that the bytes can be written there by whoever leads then.
+  // In two steps: where the file ends, which all know, and the bytes behind it. In between it is this rank's turn, also where its leader is lost.
   Result<Extent> append(std::span<const ByteView> pieces, bool durable) override {
     std::lock_guard lock(mutex_);
     Bytes data;
     for (const ByteView& piece : pieces) data.insert(data.end(), piece.begin(), piece.end());
-    if (led_) return append_committed(data, durable);
     HF_TRY(join_first());
-    const Result<uint64_t> end_before = below_->size();
-    const uint64_t seen = end_before ? *end_before : unseen;
-    const auto place_it = [&](const Turn& turn) {
-      const uint64_t end_then = turn.intended ? turn.intended->view : seen;
-      const bool there = turn.again && end_then != unseen && was_set_aside(end_then, data.size());
-      return there ? Outcome{.value = end_then} : set_aside(data.size());
-    };
-    const Outcome place = meet(Call::append, "a place at the end", 0, data.size(), sum_of({}, data), place_it, seen);
-    if (!place.status.ok()) return place.status;
-    const Extent extent{place.value, data.size()};
-    HF_TRY(write_agreed({&extent, 1}, data));
+    const uint64_t file = appended_as();
+    const Outcome end = meet(Call::append, "a look for the end", 0, data.size(), sum_of({}, data), [&](const Turn&) {
+      replica_.begin_append(file, number_of_append());
+      return made(end_of_all());
+    });
+    const uint64_t number = number_of_append();
+    const auto put_it = [&](const Turn& turn) { return put_at_end(end.value, turn.again, data, durable); };
+    const Outcome put = end.status.ok() ? meet(Call::put_at_end, "bytes at the end", end.value, data.size(), 0, put_it) : end;
+    replica_.end_append(file, number);
+    HF_TRY(put.status);
+    const Extent extent{put.value, taken_in(put, data.size())};
+    if (led_) return extent;
+    HF_TRY(written({.is_own = put.is_own}, {&extent, 1}, ByteView(data).first(extent.length)));
     if (durable) HF_TRY(sync_agreed());
     return extent;
   }
@@ -165,7 +167,7 @@ class CoordinatedFile final : public Coordinated {
   Status set_size(uint64_t bytes) override {
     std::lock_guard lock(mutex_);
     const Status set = change(Call::set_size, "a change of the size", 0, bytes, [bytes](FileLayer& below) { return below.set_size(bytes); });
-    if (set.ok() && led_) kept_.forget(), known_end_ = bytes;  // it commits what was written before
+    if (set.ok() && led_) kept_.forget();  // it commits what was written before
     return set;
   }
   Status zero(const Extent& extent) override {
@@ -208,7 +210,6 @@ class CoordinatedFile final : public Coordinated {
   }
 
  private:
-  static constexpr uint64_t unseen = ~uint64_t(0);
   static Outcome made(const Result<uint64_t>& result) { return {result.status(), result ? *result : 0, {}}; }
 
   Outcome meet(Call call, const char* name, uint64_t at, uint64_t bytes, uint64_t sum, const std::function<Outcome(const Turn&)>& act,
@@ -249,7 +250,6 @@ class CoordinatedFile final : public Coordinated {
   }
   Status written(const Outcome& outcome, std::span<const Extent> extents, ByteView data) {
     HF_TRY(outcome.status);
-    for (const Extent& extent : extents) known_end_ = std::max(known_end_, extent.end());
     if (!keeps() || (replica_.is_alone() && !may_repeat(outcome))) return Status();
     writers_ |= outcome.value;
     kept_.wrote(extents, data, may_repeat(outcome));
@@ -283,29 +283,59 @@ class CoordinatedFile final : public Coordinated {
   // one has written and not synced.
   void note_where_from(const Outcome& outcome) { kept_from_log_ |= !outcome.is_own && replica_.claimed_then(common_.subject).has_value(); }
 
-  // Its place is named and its bytes are there in one step, which a commit is.
-  Result<Extent> append_committed(ByteView data, bool durable) {
-    Result<uint64_t> end_before = led_->committed_end();
-    if (end_before) *end_before = std::max(*end_before, known_end_);
-    const Outcome place = meet(Call::append, "bytes at the end", 0, data.size(), sum_of({}, data), [&](const Turn& turn) {
-      if (const auto there = turn.again && end_before ? appended_since(*end_before, data) : std::nullopt) return Outcome{.value = *there};
-      const Result<Extent> taken = below_->append({&data, 1}, durable);
-      return Outcome{taken.status(), taken ? taken->offset : 0};
-    });
-    HF_TRY(place.status);
-    known_end_ = std::max(known_end_, place.value + data.size());
-    return Extent{place.value, data.size()};
+  uint64_t appended_as() const { return protocols_.file != 0 ? protocols_.file : subject_of("appended", name_); }
+  // Of the first of its two steps, in it or when it is over.
+  uint64_t number_of_append() const {
+    const redundant::Replica::NumberedCall step = replica_.numbered(common_.subject);
+    const uint64_t call[2] = {step.subject, step.number};
+    return coding::plain_checksum(std::as_bytes(std::span(call)));
   }
-  // By a leader that was lost before anybody heard of it. Others may have appended, too.
-  std::optional<uint64_t> appended_since(uint64_t end_before, ByteView data) {
+  // With what other ranks have appended.
+  Result<uint64_t> end_of_all() {
     const Result<uint64_t> end = below_->size();
-    if (!end || *end < end_before + data.size()) return std::nullopt;
+    if (!led_ || !end) return end;
+    const Result<uint64_t> committed = led_->committed_end();
+    return committed ? std::max(*end, *committed) : committed;
+  }
+
+  // How many bytes were taken, where these are not all, is the payload.
+  static Outcome taken_at(uint64_t place, uint64_t taken, uint64_t all) {
+    const auto* const count = reinterpret_cast<const std::byte*>(&taken);
+    return {.value = place, .payload = taken == all ? Bytes() : Bytes(count, count + sizeof taken)};
+  }
+  static uint64_t taken_in(const Outcome& outcome, uint64_t all) {
+    if (outcome.payload.size() == sizeof all) std::memcpy(&all, outcome.payload.data(), sizeof all);
+    return all;
+  }
+  // In the leader. What one that was lost has put there is completed.
+  Outcome put_at_end(uint64_t end_before, bool again, ByteView data, bool durable) {
+    Extent there{end_before, 0};
+    if (again) {
+      const Result<Extent> found = appended_since(end_before, data);
+      if (!found) return Outcome{found.status()};
+      there = *found;
+    }
+    if (there.length == data.size()) return taken_at(there.offset, there.length, data.size());
+    const ByteView rest = data.subspan(there.length);
+    const Result<Extent> put = below_->append({&rest, 1}, led_ && durable);
+    if (!put && there.length == 0) return Outcome{put.status()};
+    if (there.length == 0) there.offset = put->offset;
+    return taken_at(there.offset, there.length + (put ? put->length : 0), data.size());
+  }
+  // No other rank has appended since. Another program may have.
+  Result<Extent> appended_since(uint64_t end_before, ByteView data) {
+    const Result<uint64_t> end = below_->size();
+    HF_TRY(end.status());
+    if (*end <= end_before) return Extent{end_before, 0};
     Bytes there(*end - end_before);
     const Extent extent{end_before, there.size()};
     const auto got = below_->read({&extent, 1}, there);
-    if (!got || *got != there.size()) return std::nullopt;
+    if (!got || *got != there.size()) return Extent{end_before, std::min<uint64_t>(there.size(), data.size())};  // it is open only to write
     const auto at = std::search(there.begin(), there.end(), data.begin(), data.end());
-    return at == there.end() ? std::nullopt : std::optional(end_before + uint64_t(at - there.begin()));
+    if (at != there.end()) return Extent{end_before + uint64_t(at - there.begin()), data.size()};
+    size_t part = std::min(there.size(), data.size());
+    while (!std::equal(data.begin(), data.begin() + ptrdiff_t(part), there.end() - ptrdiff_t(part))) --part;
+    return Extent{*end - part, part};
   }
 
   // What a node has in its memory it alone can write.
@@ -330,23 +360,6 @@ class CoordinatedFile final : public Coordinated {
     return outcome.status;
   }
 
-  // By zeros, which the system puts behind whatever others append at the same time.
-  Outcome set_aside(uint64_t bytes) {
-    const Bytes zeros(bytes);
-    const ByteView piece(zeros);
-    const Result<Extent> place = below_->append({&piece, 1}, false);
-    return place ? Outcome{.value = place->offset} : Outcome{place.status()};
-  }
-  // By a leader that was lost before anybody heard of it, perhaps in part.
-  bool was_set_aside(uint64_t end_before, uint64_t bytes) {
-    const Result<uint64_t> end = below_->size();
-    if (!end || *end <= end_before || *end > end_before + bytes) return false;
-    Bytes there(*end - end_before, std::byte(1));
-    const Extent extent{end_before, there.size()};
-    const auto got = below_->read({&extent, 1}, there);
-    return got && *got == there.size() && std::all_of(there.begin(), there.end(), [](std::byte byte) { return byte == std::byte(0); });
-  }
-
   const std::unique_ptr<FileLayer> below_;
   LedFile* const led_;
   const std::string name_;
@@ -354,7 +367,6 @@ class CoordinatedFile final : public Coordinated {
   redundant::Replica& replica_;
   std::mutex mutex_;
   uint32_t successions_;
-  uint64_t known_end_ = 0;  // of what this replica has written
   Reading reading_;
   uint64_t writers_ = 0;       // teams that have written chunks since the last sync, as bits
   bool has_repeated_ = false;  // in the leader, since the last read began

@@ -35,7 +35,8 @@ enum class Call : uint64_t {
   join,
   end_of_join,
   set_attributes,
-  look
+  look,
+  put_at_end
 };
 
 // A number for what calls are about: the same in all replicas, other for another file, and for another open of it.

@@ -77,6 +77,7 @@ void choose_by_measure(const ReplicaSettings& asked, const Use& use, bool alike,
 Protocols choose(const ReplicaSettings& asked, redundant::Replica& replica, const Use& use) {
   Protocols chosen{read_protocol_named(asked.read_protocol).value_or(ReadProtocol::simple),
                    write_protocol_named(asked.write_protocol).value_or(WriteProtocol::simple)};
+  if (struct stat state{}; use.descriptor >= 0 && raw::fstat(use.descriptor, &state) == 0) chosen.file = state.st_ino;
   if (!use.led && use.descriptor >= 0 && !replica.shares_node() && redundant::Sharing::of(replica)) {
     const bool alike = nodes_see_alike(use.descriptor);
     if (!replica.rehearses()) choose_by_measure(asked, use, alike, chosen);

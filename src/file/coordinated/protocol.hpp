@@ -35,6 +35,8 @@ struct Protocols {
   uint64_t most_kept = KeptWrites::most_bytes;
   // `auto`: where these are set, `read` or `write` or the simple protocol, whichever they say is faster.
   Paces *reads = nullptr, *writes = nullptr;
+  // A number for the file that is the same in all ranks which append to it; 0: one by its name.
+  uint64_t file = 0;
   bool shares_out() const { return !atomic || !*atomic; }
 };
 // For `holdfast status --job`.

@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "redundant/membership/appenders.hpp"
 #include "redundant/membership/membership.hpp"
 #include "redundant/membership/outlet.hpp"
 #include "redundant/membership/output.hpp"
@@ -104,6 +105,9 @@ class Hub {
   void deliver_fresh(const Frame& frame);
   void deliver(uint32_t rank, uint64_t stream, Bytes bytes);
   void let_out_the_last(bool has_ended = false);
+  void came_of_append(int rank, const Frame& frame);
+  void may_append(uint64_t file, const Appenders::Turn& turn);
+  void look_whether_gone(int rank);
   void tell_who_lives(int rank);
   void say(const std::string& line);
   uint64_t behind_ms(int team) const;
@@ -119,6 +123,7 @@ class Hub {
   raw::Fd timer_;
   FrameReader orders_{most_payload};
   std::optional<Membership> members_;
+  Appenders appenders_;
   Output output_;
   std::set<int> resumed_;  // teams that print something else until they join
   const std::shared_ptr<Outlet> outlet_ = std::make_shared<Outlet>();
@@ -236,10 +241,14 @@ void Hub::came(Talk& talk, const Frame& frame) {
   if (!talk.process_) return;
   if (members_->is_lost(talk.process_->team)) return;  // its time runs out
   talk.process_->heard_ms = now_ms();
+  if (frame.word == Word::asks_to_append || frame.word == Word::has_appended) return came_of_append(talk.process_->rank, frame);
   if (frame.word == Word::alive && talk.process_->is_far) (void)send_frame(talk.process_->socket.get(), frame, MSG_DONTWAIT);
   if (frame.word == Word::unreached)
     complaints_.push_back({talk.process_->team, talk.process_->rank, int(frame.subject), std::string(text_of(frame.payload)), now_ms()});
-  if (frame.word == Word::leaves) follow(members_->leaves(talk.process_->team, talk.process_->rank, frame.number == 1, frame.subject));
+  if (frame.word == Word::leaves) {
+    follow(members_->leaves(talk.process_->team, talk.process_->rank, frame.number == 1, frame.subject));
+    look_whether_gone(talk.process_->rank);
+  }
   if (frame.word == Word::differ) differs(frame);
   if (frame.word == Word::alive) talk.process_->behind_ms = frame.number;
   if (frame.word == Word::caught_up) follow(members_->caught_up(talk.process_->team, talk.process_->rank));
@@ -284,6 +293,28 @@ void Hub::refused(const Talk& talk, const Frame& frame) {
   bool may = false;
   follow(members_->goes_beyond(process.team, process.rank, why, may));
   if (may) (void)send_frame(process.socket.get(), frame, MSG_DONTWAIT);
+}
+
+void Hub::came_of_append(int rank, const Frame& frame) {
+  const Appenders::Turn turn{rank, frame.number};
+  if (frame.word == Word::has_appended) {
+    if (const auto next = appenders_.over(frame.subject, turn)) may_append(frame.subject, *next);
+  } else if (appenders_.ask(frame.subject, turn)) {
+    may_append(frame.subject, turn);
+  }
+}
+
+void Hub::may_append(uint64_t file, const Appenders::Turn& turn) {
+  Frame frame;
+  frame.word = Word::may_append, frame.subject = file, frame.number = turn.number;
+  for (const auto& process : processes_)
+    if (process->rank == turn.rank && process->connected) (void)send_frame(process->socket.get(), frame, MSG_DONTWAIT);
+}
+
+// A program may end in one thread while another one appends.
+void Hub::look_whether_gone(int rank) {
+  if (members_->living(rank) != 0) return;
+  for (const Appenders::Granted& granted : appenders_.gone(rank)) may_append(granted.file, granted.turn);
 }
 
 void Hub::came_of_output(Talk& talk, const Frame& frame) {
@@ -334,6 +365,7 @@ void Hub::ended(const Talk& talk) {
     process->has_died |= was_closed(process->socket.get());
     const std::string who = fmt::format("process {} on {}", process->pid, process->host);
     if (!members_->is_over()) follow(members_->gone(process->team, process->rank, who));
+    look_whether_gone(process->rank);
     process->socket.reset();
     go_on();
     show();

@@ -93,6 +93,36 @@ bool Twins::goes_on(uint64_t subject) const {
   return orders_.rehearses && std::all_of(said.begin(), said.end(), [&](const auto& one) { return one.second.same_shape(said[0].second); });
 }
 
+// Within meet(), by a leader.
+void Twins::begin_append(uint64_t file, uint64_t number) {
+  if (place_.ranks == 1) return;
+  std::unique_lock lock(mutex_);
+  const auto mine = may_append_.emplace(std::pair(file, number), false).first;
+  put_about_append(Word::asks_to_append, file, number);
+  lock.unlock();
+  flush(hub());
+  lock.lock();
+  changed_.wait(lock, [&] { return mine->second; });
+  may_append_.erase(mine);
+}
+
+// Others wait for what the leader says. What the rest say matters where it was lost before: it goes with the next call.
+void Twins::end_append(uint64_t file, uint64_t number) {
+  if (place_.ranks == 1) return;
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  put_about_append(Word::has_appended, file, number);
+  const bool leads = meetings_.leads();
+  lock.unlock();
+  if (leads) flush(hub());
+}
+
+void Twins::put_about_append(Word word, uint64_t file, uint64_t number) {
+  Frame frame;
+  frame.word = word, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.subject = file, frame.number = number;
+  put(most_teams, frame);
+}
+
 // What is to be said of it goes with the next call: nobody waits for it.
 void Twins::forget(uint64_t subject) {
   const Busy now;

@@ -54,7 +54,10 @@ void Twins::came(int way, Frame& frame) {
   else if (way == most_teams && frame.word == Word::lives) live(frame);
   else if (way == most_teams && frame.word == Word::refused && frame.number == 2) may_go_beyond_ = true;
   else if (way == most_teams && frame.word == Word::refused) no_place_ = text_of(frame.payload);
-  else if (way == most_teams) return;
+  else if (way == most_teams && frame.word == Word::may_append) {
+    const auto waits = may_append_.find({frame.subject, frame.number});
+    if (waits != may_append_.end()) waits->second = true;
+  } else if (way == most_teams) return;
   else came_of_twin(way, frame, out);
   if (decisions_.is_torn()) refuse(torn);
   put(out);

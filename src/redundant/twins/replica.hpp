@@ -35,6 +35,15 @@ class Replica {
   // A call that every replica makes in its turn on this subject: answers its outcome. `act` is called in the leader, when all claims agree; where
   // they do not, this call never returns, unless it turns out that one who differed was lost meanwhile. `what` names the call for a person.
   virtual Bytes meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) = 0;
+  // The present or last call on a subject, by the numbers that all replicas have for it, also one that has resumed.
+  struct NumberedCall {
+    uint64_t subject = 0, number = 0;
+  };
+  virtual NumberedCall numbered(uint64_t subject) { return {subject, 0}; }
+  // In a leader's turn: returns when no other rank of the job appends to the file, until end_append(), which all replicas call. `number`: the rank's call,
+  // the same in all of them. A leader that is lost in between leaves the turn to the next one. `file`: the same in all ranks.
+  virtual void begin_append(uint64_t /*file*/, uint64_t /*number*/) {}
+  virtual void end_append(uint64_t /*file*/, uint64_t /*number*/) {}
   // No replica calls on the subject any more.
   virtual void forget(uint64_t) {}
   // What the world answers, once for all: `ask` fills `answer` in the leader. Not from within a signal handler that came in here: then, and

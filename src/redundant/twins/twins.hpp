@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -57,6 +58,12 @@ class Twins final : public Replica, public Sharing {
     return joining_ || (meetings_.leads() && meetings_.learned() == 0);
   }
   Bytes meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) override;
+  NumberedCall numbered(uint64_t subject) override {
+    std::lock_guard lock(mutex_);
+    return {known_as(subject), meetings_.number(known_as(subject))};
+  }
+  void begin_append(uint64_t file, uint64_t number) override;
+  void end_append(uint64_t file, uint64_t number) override;
   void forget(uint64_t subject) override;
   void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) override;
   Bytes answer(uint64_t subject, const std::function<Bytes()>& ask) override;
@@ -160,6 +167,7 @@ class Twins final : public Replica, public Sharing {
   void look_now();
   void hub_is_lost();
   bool all_there() const;
+  void put_about_append(Word word, uint64_t file, uint64_t number);
   void report(const std::vector<std::pair<int, Claim>>& claims, const std::string& what, uint64_t after_messages = 0);
   bool goes_on(uint64_t subject) const;
   void report_or_ask(const std::vector<std::pair<int, Claim>>& claims, const std::string& what);
@@ -200,7 +208,8 @@ class Twins final : public Replica, public Sharing {
   Meetings meetings_;
   Decisions decisions_;
   Pieces pieces_;
-  std::unique_ptr<SentMessages> sent_;  // none where messages are not compared
+  std::unique_ptr<SentMessages> sent_;                        // none where messages are not compared
+  std::map<std::pair<uint64_t, uint64_t>, bool> may_append_;  // by file and call of those who wait for their turn
   std::set<std::string> noted_;
   std::string no_place_;                  // in the job: why
   std::array<Way, most_teams + 1> ways_;  // to the teams; the last one to the hub

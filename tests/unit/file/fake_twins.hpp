@@ -9,12 +9,36 @@
 #include <vector>
 
 #include "base/file_layer.hpp"
+#include "redundant/membership/appenders.hpp"
 #include "redundant/pieces/pieces.hpp"
 #include "redundant/twins/sharing.hpp"
 
 namespace holdfast::file::test {
 
 struct Died {};
+
+// Whose turn it is to append, as the hub has it.
+class Turns {
+ public:
+  std::function<void(int rank, bool waits)> at_wait;
+  void begin(uint64_t file, int rank, uint64_t number) {
+    std::unique_lock lock(mutex_);
+    if (appenders_.ask(file, {rank, number})) return;
+    if (at_wait) at_wait(rank, true);
+    changed_.wait(lock, [&] { return appenders_.ask(file, {rank, number}); });
+    if (at_wait) at_wait(rank, false);
+  }
+  void end(uint64_t file, int rank, uint64_t number) {
+    std::lock_guard lock(mutex_);
+    (void)appenders_.over(file, {rank, number});
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  redundant::Appenders appenders_;
+};
 
 // Files know no messages.
 class ReplicaOfFiles : public redundant::Replica {
@@ -62,6 +86,19 @@ class Disk {
     apply(now_);
     changes_.push_back({team, false, std::move(apply)});
     ++count_;
+  }
+  // Behind all that others have put there.
+  uint64_t append(int team, ByteView data) {
+    std::lock_guard lock(mutex_);
+    const uint64_t end = now_.size();
+    const auto apply = [at = end, bytes = Bytes(data.begin(), data.end())](Bytes& content) {
+      content.resize(std::max(content.size(), at + bytes.size()));
+      std::copy(bytes.begin(), bytes.end(), content.begin() + ptrdiff_t(at));
+    };
+    apply(now_);
+    changes_.push_back({team, false, apply});
+    ++count_;
+    return end;
   }
   // What this team's node has written. What other nodes still have to write they alone can.
   void sync(int team) {
@@ -116,8 +153,11 @@ class Group {
     for (const redundant::Pieces& pieces : pieces_) bytes += pieces.waiting_bytes();
     return bytes;
   }
+  std::function<void()> at_act;      // before each
   std::function<void()> at_death;    // somebody else acts
   std::function<void(int)> at_loss;  // of what else that team's node had
+  Turns* turns = nullptr;            // where other ranks append, too
+  int rank = 0;
 
  private:
   friend class FakeReplica;
@@ -196,6 +236,7 @@ class FakeReplica final : public ReplicaOfFiles, public redundant::Sharing {
       const bool same = std::all_of(said.begin(), said.end(), [&](const auto& one) { return one.second.view == claim.view; });
       const redundant::Turn turn{.again = successions != group_.successions_, .same_view = same};
       lock.unlock();
+      if (group_.at_act) group_.at_act();
       const Bytes outcome = act(turn);
       lock.lock();
       if (dies) group_.die(place_.team);
@@ -237,6 +278,16 @@ class FakeReplica final : public ReplicaOfFiles, public redundant::Sharing {
     return uint32_t(group_.successions_);
   }
   void leaves(bool) override {}
+  NumberedCall numbered(uint64_t subject) override {
+    std::lock_guard lock(group_.mutex_);
+    return {subject, mine().number(subject)};
+  }
+  void begin_append(uint64_t file, uint64_t number) override {
+    if (group_.turns) group_.turns->begin(file, group_.rank, number);
+  }
+  void end_append(uint64_t file, uint64_t number) override {
+    if (group_.turns) group_.turns->end(file, group_.rank, number);
+  }
   // Between two calls.
   [[noreturn]] void die() {
     std::lock_guard lock(group_.mutex_);
@@ -265,9 +316,8 @@ class DiskFile final : public FileLayer {
   }
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override { return disk_.read(extents, into); }
   Result<Extent> append(std::span<const ByteView> pieces, bool) override {
-    const Extent end{disk_.size(), pieces[0].size()};
-    HF_TRY(write({&end, 1}, pieces[0]));
-    return end;
+    const ByteView all = pieces[0], piece = replica_.tears() ? all.first(all.size() / 2) : all;
+    return Extent{disk_.append(replica_.place().team, piece), all.size()};
   }
   Result<uint64_t> size() override { return disk_.size(); }
   Status sync() override { return disk_.sync(replica_.place().team), Status(); }
