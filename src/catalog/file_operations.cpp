@@ -264,7 +264,10 @@ uint32_t mode_at_path(const layout::Manifest& manifest) {
   return (says ? own_mode(entry.state.mode, entry.stub.mode) : manifest.mode) & 0777;
 }
 
-Status check_can_give_way(const Located& located) {
+namespace {
+
+// What stands at its path, where another file may take that.
+Result<struct stat> what_gives_way(const Located& located) {
   const std::string path = absolute_path(located.manifest.path);
   if (!located.read_only.ok()) return located.read_only;
   if (!leads_by_itself(path, located.manifest)) return Status(Kind::unsupported, path + " is no entry of its own of the protected file");
@@ -272,22 +275,25 @@ Status check_can_give_way(const Located& located) {
   if (environment().fstatat(AT_FDCWD, path.c_str(), &state, AT_SYMLINK_NOFOLLOW) != 0) return Status::from_errno(errno, path);
   if (state.st_nlink > 1) return Status(Kind::unsupported, path + " has other names too, which would lead nowhere; remove those first");
   if (state.st_uid != geteuid()) return Status(Kind::access, path + " belongs to another user, who has to do this", EPERM);
-  return {};
+  return state;
 }
 
+}  // namespace
+
+Status check_can_give_way(const Located& located) { return what_gives_way(located).status(); }
+
 Status give_way_to_another(const Located& located, Located& by, const Settings& settings) {
-  HF_TRY(check_can_give_way(located));
+  const Result<struct stat> state = what_gives_way(located);
+  HF_TRY(state.status());
   const std::string path = absolute_path(located.manifest.path), from = absolute_path(by.manifest.path),
                     aside = parent_of(path) + "/" + removed_name(located.manifest.file_id);
-  struct stat state;
-  if (environment().fstatat(AT_FDCWD, path.c_str(), &state, AT_SYMLINK_NOFOLLOW) != 0) return Status::from_errno(errno, path);
-  HF_TRY(take_looks(path, from, state));
+  HF_TRY(take_looks(path, from, *state));
   HF_TRY(be_found_by_sidecar(located, aside));
   HF_TRY(take_path(from, path, aside));
   HF_TRY(sync_directory(parent_of(path)));
   // It is done. To say where it is was no change of the file.
   (void)say_where(path, settings);
-  const timespec times[2] = {state.st_atim, state.st_mtim};
+  const timespec times[2] = {state->st_atim, state->st_mtim};
   syscall(SYS_utimensat, AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW);
   auto there = locate(path, settings, {.ignore_edits = true});
   if (!there) return there.status();
