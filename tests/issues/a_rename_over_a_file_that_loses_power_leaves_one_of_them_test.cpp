@@ -2,9 +2,8 @@
 // the new file stood beside the old one's sidecar, and the path was refused as another file's though both files were whole.
 #include <gtest/gtest.h>
 
-#include "catalog/catalog.hpp"
-#include "engine/protected_file.hpp"
 #include "sim/openers_site.hpp"
+#include "sim/whole_file.hpp"
 
 namespace holdfast::sim {
 namespace {
@@ -14,27 +13,11 @@ constexpr const char *renamed = "/data/f.new", *over = "/data/f", *aside = "/dat
 class RenameOver : public testing::TestWithParam<const char*> {
  protected:
   static Bytes content(char of) { return Bytes(9000, std::byte(of)); }
-  static void make(const char* path, char of, const Settings& settings) {
-    auto located = catalog::create(path, settings, 0644);
-    ASSERT_TRUE(located.ok()) << located.status().sentence();
-    auto alone = exchange::make_solo();
-    auto file = engine::ProtectedFile::open(std::move(*located), {true, true, true}, settings, *alone);
-    ASSERT_TRUE(file.ok()) << file.status().sentence();
-    const Bytes bytes = content(of);
-    const Extent whole{0, bytes.size()};
-    ASSERT_TRUE((*file)->write({&whole, 1}, bytes).ok() && (*file)->sync().ok() && (*file)->close().ok());
-  }
+  static void make(const char* path, char of, const Settings& settings) { write_whole(path, content(of), settings, true); }
   static void expect_one_of_them(const Settings& settings) {
-    auto located = catalog::locate(over, settings);
-    ASSERT_TRUE(located.ok()) << located.status().sentence();
-    auto alone = exchange::make_solo();
-    auto file = engine::ProtectedFile::open(std::move(*located), {true, false, false}, settings, *alone);
-    ASSERT_TRUE(file.ok()) << file.status().sentence();
-    Bytes seen(content('o').size());
-    const Extent whole{0, seen.size()};
-    auto got = (*file)->read({&whole, 1}, seen);
-    ASSERT_TRUE(got.ok()) << got.status().sentence();
-    EXPECT_TRUE(seen == content('o') || seen == content('n')) << "neither the old file's bytes nor the new one's";
+    const auto seen = read_whole(over, content('o').size(), settings);
+    ASSERT_TRUE(seen) << "it is not there";
+    EXPECT_TRUE(*seen == content('o') || *seen == content('n')) << "neither the old file's bytes nor the new one's";
   }
 };
 
