@@ -1,4 +1,5 @@
 """holdfast run --replicas R --relaunch N: a team that is lost comes back, and the job survives the loss of the others."""
+import contextlib
 import json
 import os
 import random
@@ -66,6 +67,20 @@ class Relaunch(CommandTest):
     def kill(self, team, rank, ranks):
         os.kill(self.processes(team, ranks)[rank], signal.SIGKILL)
 
+    def lose_one_of_several(self, rng, ranks):
+        """Kills a rank of one living team, where another one lives. Until the loss is declared the state shows the dead rank as a living one."""
+        teams = self.state()["teams"]
+        living = [t for t in teams if not t["lost"] and len(t["ranks"]) == ranks]
+        if len(living) < 2:
+            return
+        chosen = rng.choice(living)
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+            os.kill(rng.choice(chosen["ranks"])["process"], signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while self.job.poll() is None and not self.state()["teams"][chosen["team"]]["lost"]:
+            self.assertLess(time.monotonic(), deadline, f"team {chosen['team']} is not lost: {self.state()}")
+            time.sleep(0.05)
+
     def caught_up(self, team):
         return self.until(f"team {team} has caught up", lambda s: len(s["teams"]) > team and s["teams"][team].get("caught_up"))
 
@@ -129,9 +144,7 @@ class Relaunch(CommandTest):
                 self.processes(1, 1)
                 for _ in range(3):
                     time.sleep(rng.random())
-                    living = [t["team"] for t in self.state()["teams"] if not t["lost"] and t["ranks"]]
-                    if len(living) > 1:
-                        self.kill(rng.choice(living), 0, 1)
+                    self.lose_one_of_several(rng, 1)
                 self.check_slow(*self.finish())
                 self.clean("file")
 
@@ -385,9 +398,7 @@ class Relaunch(CommandTest):
                     self.processes(1, 2)
                     for _ in range(2):
                         time.sleep(rng.random() * 1.2)
-                        living = [t["team"] for t in self.state()["teams"] if not t["lost"] and len(t["ranks"]) == 2]
-                        if len(living) > 1:
-                            self.kill(rng.choice(living), rng.randrange(2), 2)
+                        self.lose_one_of_several(rng, 2)
                     out, err = self.finish()
                     self.assertEqual(out, "heat: 41 frames in out\n", err)
                     self.assertEqual(self.read("out"), self.read("native"))
