@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""The rules of the house that are not about includes (those: tests/unit/architecture). house_rules.py format|commits|walks|tables|decisions
+"""The rules of the house that are not about includes (those: tests/unit/architecture). house_rules.py format|commits|walks|tables|decisions|sentences
 
 format   every C and C++ source is as `make format` leaves it. Versions of clang-format differ: this is about Debian 12's.
 walks    every file and function that CONTRIBUTING.md names is there.
 tables   every test of the command that the documentation names is there.
 decisions  each has a number of its own, and those that are referred to are there.
+sentences the documents have short ones, for readers whose English is not their first language.
 commits  the last commits have subjects of at most 72 columns, and an empty line before their bodies.
 """
 import pathlib
@@ -88,7 +89,34 @@ def check_decisions():
     return complaints if pages else ["there are no decisions"]
 
 
-CHECKS = {"format": check_format, "commits": check_commits, "walks": check_walks, "tables": check_tables, "decisions": check_decisions}
+def sentences_of(text):
+    """Those of a page, without headings, tables and code; a code span or a link is at most its words."""
+    text = re.sub(r"^```.*?^```", "\n", text, flags=re.S | re.M)
+    lines = ["" if re.match(r"\s*[|#]", line) else re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "\n", line) for line in text.split("\n")]
+    text = re.sub(r"`[^`]+`", "Code", "\n".join(lines))
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", lambda link: link[1].capitalize(), text)
+    for paragraph in re.split(r"\n\s*\n", text):
+        yield from re.split(r"(?<=[.!?])[*)\"]*\s+(?=[*(\"]*[A-Z0-9])", " ".join(paragraph.split()))
+
+
+def check_sentences():
+    """At most 25 words are wanted; more than 30 are refused."""
+    complaints = []
+    for page in [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "CHANGELOG.md", *sorted((SOURCE / "docs").glob("*.md"))]:
+        for sentence in sentences_of(page.read_text()):
+            if page.name not in LONG_YET and len(sentence.split()) > 30:
+                complaints.append(f"{page.relative_to(SOURCE)}: {len(sentence.split())} words in one sentence: {sentence[:90]} ...")
+    return complaints
+
+
+# Pages that have longer sentences yet.
+LONG_YET = ("CHANGELOG.md", "advice.md", "agents.md", "architecture.md", "benchmarks-checkpoints.md", "benchmarks-plain-calls.md",
+            "benchmarks-protocols.md", "benchmarks-small-collectives.md", "benchmarks.md", "checkpoints.md", "coherence.md", "format-log.md",
+            "format-parts.md", "format-paths.md", "format-records.md", "format.md", "guarantees.md", "plan.md", "posix.md", "profile.md",
+            "protocol.md", "redundant.md", "shared-pointers.md", "testing.md")
+
+CHECKS = {"format": check_format, "commits": check_commits, "walks": check_walks, "tables": check_tables, "decisions": check_decisions,
+          "sentences": check_sentences}
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or sys.argv[1] not in CHECKS:
