@@ -536,4 +536,11 @@ size_t count_nodes(const std::vector<std::string>& directories) {
   return nodes.size();
 }
 
+Status check_enough_nodes(const Settings& settings, const std::vector<std::string>& directories) {
+  const auto scheme = layout::Scheme::parse(*settings.protect);
+  if (!scheme) return scheme.status();
+  const size_t nodes = count_nodes(directories);
+  return int(nodes) >= scheme->width() ? Status() : too_few(*scheme, nodes, "");
+}
+
 }  // namespace holdfast::catalog

@@ -1,15 +1,17 @@
 """holdfast doctor names what hinders Holdfast on a machine, each with its mend, and leaves nothing behind."""
 import os
 import resource
+import shutil
+import socket
 import subprocess
 import unittest
 
-from command import CommandTest
+from command import BINARY, CommandTest, OwnAgentsTest
 
 OPEN_MPI = "mpirun (Open MPI) 4.1.4"
 
 
-class Doctor(CommandTest):
+class Asking(CommandTest):
     def setUp(self):
         super().setUp()
         self.make_installation()
@@ -35,6 +37,8 @@ class Doctor(CommandTest):
         sentences = self.sentences(level, *args, expect=int(level == "fail"), env=env)
         self.assertTrue(any(all(w in s for w in words) for s in sentences), f"no {level} with {words} in {sentences}")
 
+
+class Doctor(Asking):
     def test_nothing_fails_where_all_is_well_and_nothing_is_left_behind(self):
         targets = self.make_targets(2)
         before = self.tree()
@@ -70,6 +74,9 @@ class Doctor(CommandTest):
         self.assert_found("fail", "t7", "mkdir -p", args=("--targets", "t1,t7"))
         self.assert_found("fail", "nowhere", "mkdir -p", args=("nowhere",))
         self.assert_found("fail", "thesis.txt", "directory", args=("t0/thesis.txt",))
+
+    def test_a_log_directory_that_is_missing(self):
+        self.assert_found("fail", "logs", "mkdir -p", args=("--log-dir", "logs"))
 
     def test_targets_on_one_device(self):
         self.make_targets(2)
@@ -119,6 +126,59 @@ class Doctor(CommandTest):
         self.assertEqual(done.returncode, 1, done)
         for words in ("ulimit -n 1024", "ulimit -f unlimited", "cannot be written (File too large)"):
             self.assertIn(words, done.stdout)
+
+
+class Nodes(Asking, OwnAgentsTest):
+    def setUp(self):
+        super().setUp()
+        os.makedirs(self.path("install/libexec/holdfast"))
+        shutil.copy(os.path.join(os.path.dirname(BINARY), "../libexec/holdfast/agent"), self.path("install/libexec/holdfast/agent"))
+
+    def start(self, *nodes):
+        for node in nodes:
+            os.mkdir(self.path(node))
+            self.holdfast("agents", "start", "--this-node-only", "--node", node, self.path(node))
+        return [f"{node}:{self.path(node)}" for node in nodes]
+
+    def test_agents_that_run_are_well_and_nothing_is_left_behind(self):
+        targets = self.start("n1", "n2")
+        self.assertEqual(self.sentences("fail", "--targets", ",".join(targets)), [])
+        for target in targets:
+            self.assert_found("ok", target, "can be written", "free of", args=("--targets", ",".join(targets)))
+        self.assertEqual(os.listdir(self.path("n1")), [])
+        self.make_file("n2/thesis.txt", 10)
+        self.assert_found("fail", "n2", "not empty", args=("--targets", ",".join(targets)))
+
+    def test_an_agent_that_does_not_run_has_the_line_that_starts_it(self):
+        known, = self.start("n1")
+        line = f"holdfast agents start --node n9 {self.path('n9')}"
+        self.assert_found("fail", "n9", line, args=("--targets", f"{known},n9:{self.path('n9')}"))
+        self.lose_agent("n1")
+        self.assert_found("fail", "n1", f"holdfast agents start --node n1 {self.path('n1')}", args=("--targets", known))
+        self.assert_found("warn", "n1", f"holdfast agents start --node n1 {self.path('n1')}", "agents stop n1")
+
+    def test_a_pool_with_too_few_nodes_for_the_scheme(self):
+        local = ",".join(self.start("n1", "n2"))
+        self.assert_found("ok", "mirror:2 fits on 2 nodes", args=("--protect", "mirror:2", "--local", local))
+        self.assert_found("fail", "rs:2+1 needs 3 nodes", "mirror:2", args=("--protect", "rs:2+1", "--local", local))
+        self.assert_found("fail", "mirror:2 needs 2 nodes", args=("--protect", "mirror:2", "--local", f"n1:{self.path('n1')},n9:{self.path('n9')}"))
+
+    def test_a_pool_whose_agents_run_will_start(self):
+        here = socket.gethostname().split(".")[0]
+        args = ("--protect", "mirror:2", "--local", self.path("disk-{node}"), "--hosts", f"{here},n9")
+        self.assert_found("ok", f"{here}:{self.path('disk-' + here)}", "'holdfast run' starts it", args=args)
+        self.assert_found("warn", "n9", "--with 'ssh {node}'", f"holdfast agents start --node n9 {self.path('disk-n9')}", args=args)
+        self.assert_found("fail", "missing", "mkdir -p", args=("--local", self.path("missing/{node}"), "--hosts", here))
+
+    def test_a_file_of_racks_that_cannot_be_used(self):
+        local = ",".join(self.start("n1", "n2"))
+        self.assert_found("fail", "racks", "cannot be read", args=("--local", local, "--domains", "racks"))
+        with open(self.path("racks"), "w") as file:
+            file.write("n1 r1\n")
+        self.assert_found("fail", "racks does not say where", "n2 RACK", args=("--local", local, "--domains", "racks"))
+        with open(self.path("racks"), "a") as file:
+            file.write("n2 r2\n")
+        self.assertEqual(self.sentences("fail", "--local", local, "--domains", "racks"), [])
 
 
 if __name__ == "__main__":

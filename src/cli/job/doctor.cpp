@@ -18,10 +18,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/say.hpp"
 #include "cli/command.hpp"
 #include "cli/files/sets.hpp"
+#include "cli/job/doctor_findings.hpp"
+#include "cli/job/doctor_nodes.hpp"
 #include "cli/job/launcher.hpp"
 #include "cli/job/program.hpp"
 #include "cli/log/site.hpp"
@@ -35,37 +38,9 @@ namespace {
 
 struct DoctorOptions {
   std::vector<std::string> directories;
+  std::string hosts;
   bool json = false;
   SettingsOptions settings;
-};
-
-enum class Level : uint8_t { ok, warn, fail };
-constexpr const char* level_names[] = {"ok", "warn", "fail"};
-
-struct Finding {
-  Level level;
-  std::string about;     // version, mpi, directory, limit or environment
-  std::string sentence;  // on warn and fail with the mend in it
-};
-
-class Findings {
- public:
-  explicit Findings(std::string about) : about_(std::move(about)) {}
-  void ok(std::string sentence) { all_.push_back({Level::ok, about_, std::move(sentence)}); }
-  void warn(std::string sentence) { all_.push_back({Level::warn, about_, std::move(sentence)}); }
-  void fail(std::string sentence) { all_.push_back({Level::fail, about_, std::move(sentence)}); }
-  void add(Findings more) { std::move(more.all_.begin(), more.all_.end(), std::back_inserter(all_)); }
-  const std::vector<Finding>& all() const { return all_; }
-  bool well() const {
-    return std::all_of(all_.begin(), all_.end(), [](const Finding& f) { return f.level == Level::ok; });
-  }
-  size_t count(Level level) const {
-    return size_t(std::count_if(all_.begin(), all_.end(), [&](const Finding& f) { return f.level == level; }));
-  }
-
- private:
-  std::string about_;
-  std::vector<Finding> all_;
 };
 
 Findings look_at_versions() {
@@ -216,6 +191,7 @@ Findings look_at_places(const DoctorOptions& options, const Settings& settings) 
   Findings found("directory");
   std::map<dev_t, std::vector<std::string>> targets;  // by device
   for (const std::string& path : settings.targets) {
+    if (names_a_node(path)) continue;
     Place place = look_at_place_in_time(path, true, settings);
     if (place.device) targets[place.device].push_back(path);
     found.add(std::move(place.found));
@@ -226,6 +202,7 @@ Findings look_at_places(const DoctorOptions& options, const Settings& settings) 
           fmt::format("targets {} are on one device and are lost together: put them on devices of their own where you can", fmt::join(paths, ", ")));
   std::vector<std::string> directories;
   for (const std::string& path : options.directories) directories.push_back(path_from_here(path));
+  if (!settings.log_directory.empty()) directories.push_back(path_from_here(settings.log_directory));
   const std::string here = path_from_here("");
   if (std::find(directories.begin(), directories.end(), here) == directories.end()) directories.push_back(here);
   for (const std::string& path : directories) found.add(look_at_place_in_time(path, false, settings).found);
@@ -318,7 +295,8 @@ Findings look_at_environment(const Result<Settings>& settings) {
   look_at_preload(found);
   look_at_library_path(found);
   if (found.well())
-    found.ok(fmt::format("the settings are good; the scheme is {}, targets: {}", settings->protect.value_or("none"), settings->targets.size()));
+    found.ok(fmt::format("the settings are good; the scheme is {}, targets: {}", settings->protect.value_or("none"),
+                         settings->targets.size() + settings->local.size()));
   return found;
 }
 
@@ -342,6 +320,7 @@ int doctor(const DoctorOptions& options) {
   Findings found = look_at_versions();
   found.add(look_at_mpis());
   found.add(look_at_places(options, settings));
+  found.add(look_at_nodes(settings, options.hosts));
   found.add(look_at_limits(settings));
   found.add(look_at_environment(loaded));
   options.json ? print_for_machines(found) : print_for_people(found);
@@ -355,11 +334,14 @@ void add_doctor(CLI::App& app, int& code) {
   CLI::App* sub = app.add_subcommand("doctor", "Look for what hinders Holdfast here, and say how to mend it");
   sub->add_option("DIR", options->directories, "Further directories to look at; the current one always is")->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");
-  options->settings.add(*sub, "targets", "Directories that are to be targets");
+  options->settings.add(*sub, "targets", "Directories that are to be targets; NODE:DIR is asked for at that node's agent");
+  options->settings.add(*sub, "local", "The directory that each node is to give");
+  sub->add_option("--hosts", options->hosts, "The nodes that give it, where no resource manager says it")->type_name("LIST|FILE");
+  for (const char* key : {"domains", "protect", "log_directory"}) options->settings.add(*sub, key);
   options->settings.add_waiting(*sub);
   options->settings.add_config(*sub);
   sub->footer(
-      "Example:\n  holdfast doctor --targets /mnt/a,/mnt/b /scratch/run\n"
+      "Example:\n  holdfast doctor --targets /mnt/a,/mnt/b /scratch/run\n  holdfast doctor --protect rs:4+2 --local '/tmp/hf-{node}' --hosts n[1-8]\n"
       "Exit status: 0 nothing fails, 1 something fails, 3 any other error.");
   sub->callback([options, &code] { code = doctor(*options); });
 }
