@@ -7,15 +7,15 @@ INTRO = """# Benchmarks
 [Checkpoints](benchmarks-checkpoints.md) and the [protocols of redundant execution](benchmarks-protocols.md) have pages of their own.
 
 Made by `make bench` (`bench/run.sh --quick`: smaller files, some minutes). Every line is a **ratio** of two things that
-ran in turn in one run, in shuffled order: the protected program against the same program natively on the same file
-system, unless it says otherwise. Stated are the median of the ratios of all repetitions and, as ±, half the distance between their quartiles:
+ran in turn in one run, in shuffled order. Unless a line says otherwise, they are the protected program and the same program natively on the same file
+system. Stated are the median of the ratios of all repetitions and, as ±, half the distance between their quartiles:
 the noise. Absolute rates come from a small busy machine and mean little.
 
 *Durable*: both sides end in `MPI_File_sync`. *Cached*: neither waits for the disk (`--close fast` on the protected side). The clock runs from before
-`MPI_File_open` until after `MPI_File_close`. Data is made before it; what a side wrote is read back and compared once; after every protected
+`MPI_File_open` until after `MPI_File_close`. Data is made before it. What a side wrote is read back and compared once. After every protected
 write the bytes that really lie on the targets are counted (*volume*: bytes there for each byte of data). *CPU*: the processor
-time of all ranks and threads while the clock ran, over the native one's: what other work on the machine disturbs least. *Memory*: the largest peak resident size of a
-process less that of the native one; at most 64 MiB or two rows, whichever is larger, is wanted.
+time of all ranks and threads while the clock ran, over the native one's. Other work on the machine disturbs it least. *Memory*: the largest peak resident size of a
+process less that of the native one. Wanted is at most 64 MiB or two rows, whichever is larger.
 
 """
 

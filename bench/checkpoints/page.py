@@ -10,13 +10,13 @@ INTRO = """# Benchmarks: checkpoints
 
 Made by `bench/run.sh --only GROUP,...` for the groups `checkpoints-*`, and `--redraw`. Nodes are network namespaces of one machine, with a tmpfs and an agent each. Their
 links have 200 Mbit/s in each direction: these, and not the two shared processors, are to be the limit. Other work ran beside it, at a lower
-priority. Sides of a line ran in turn in one run. Ratios are of the least times of all repetitions, as other work on the machine can only add to a time; ± is half the distance
+priority. Sides of a line ran in turn in one run. Ratios are of the least times of all repetitions, as other work on the machine can only add to a time. The ± is half the distance
 between the quartiles of the repetitions' ratios.
 *Not decided*: less than a tenth of the processors was idle, or with niced work, while the line was measured.
 
 `low-communication` is what the protector of a node does: it codes K + M units of a row alone and sends them to their nodes. `distributed` is the algorithm that it is compared
-with (`bench/checkpoints/distributed.hpp`): the i-th blocks of the group's nodes are coded together, by partial sums that go round. It has no checksums and no manifest. Its
-parity is proved by taking away each half of the nodes (`bench_distributed_parity`). *rs-k* is rs:k+k, *rep-k* k copies, all of them on other nodes than the writer's.
+with (`bench/checkpoints/distributed.hpp`). It codes the i-th blocks of the group's nodes together, by partial sums that go round. It has no checksums and no manifest. Its
+parity is proved by taking away each half of the nodes (`bench_distributed_parity`). *rs-k* is rs:k+k. *rep-k* is k copies, all of them on other nodes than the writer's.
 
 """
 
@@ -124,9 +124,9 @@ def write(directory, lines_by_group, facts, notes):
 
 
 PEERS = """What measuring has changed: an open asked all nodes for the file, and took 75 to 190 ms where their links were busy. The protector read and coded 32 MiB before it sent any,
-and waited for the last node before it read on: low-communication was 1.69 times as fast as distributed, and 0.79 times as fast as plain TCP.
+and waited for the last node before it read on. Then low-communication was 1.69 times as fast as distributed, and 0.79 times as fast as plain TCP.
 
-Peers: the sources of redset, FTI and VELOC are in none of the package registries that could be asked (Debian, PyPI, npm, crates.io), and nothing is measured against them.
+Peers: nothing is measured against redset, FTI and VELOC. Their sources are in none of the package registries that could be asked (Debian, PyPI, npm, crates.io).
 """
 
 # group -> what it would say

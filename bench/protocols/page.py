@@ -7,16 +7,16 @@ from report import COLOURS, GRID, svg, text
 
 INTRO = """# Benchmarks: protocols of redundant execution
 
-Made by `bench/run.sh --only GROUP,...` for the groups `protocols-*`, and `--redraw`. One rank reads or writes a file in calls of one size; it is there twice or three times, each
-team on a node of its own: a network namespace of one machine. Links between nodes have no limit but the processors.
+Made by `bench/run.sh --only GROUP,...` for the groups `protocols-*`, and `--redraw`. One rank reads or writes a file in calls of one size. It is there twice or three times, each
+team on a node of its own, which is a network namespace of one machine. Links between nodes have no limit but the processors.
 
 **The servers** are a stand-in: a FUSE mount on each node (`bench/throttlefs.c`) over one directory in memory. A server lets 50 MB/s through, for all its clients together, and
 counts the bytes. Idle time of 2 ms at most is made up for, as by a server that reads a little ahead; nothing is cached. *One server*: all nodes are clients of the same one. *R
 servers*: each node is the client of one of its own, as where a file is striped over servers and each replica asks another. What a mount copies within itself
 (`copy_file_range`, the join of Distributed Separate Write) costs nothing and is not counted, as where servers share blocks.
 
-Each cell is the rate against that of the program by itself on one server, with the same calls; for `auto` against the best protocol that was named. Sides ran in turn, in
-shuffled order; ratios are of the least times of all repetitions, as other work on the machine can only add to a time. Of each size 8 MiB are moved, and one call at least; the clock runs to
+Each cell is the rate against that of the program by itself on one server, with the same calls. For `auto` it is against the best protocol that was named. Sides ran in turn, in
+shuffled order. Ratios are of the least times of all repetitions, as other work on the machine can only add to a time. Of each size 8 MiB are moved, and one call at least; the clock runs to
 the end of the close. One process measures all sizes, small ones first. What was written is compared, and what was read. **Bold** cells miss what is wanted.
 
 """
