@@ -1,4 +1,5 @@
 """holdfast run --replicas: a job that is there several times, on disk and on the terminal once."""
+import json
 import os
 import re
 import shutil
@@ -606,3 +607,25 @@ class Replicas(ReplicatedTest):
 
 if __name__ == "__main__":
     unittest.main()
+    def test_an_unknown_launcher_is_refused_with_the_words_to_use(self):
+        for name, _ in self.launchers():
+            with self.subTest(name):
+                subprocess.run([f"mpicc.{name}", HEAT, "-o", self.path("heat")], check=True)
+                done = self.holdfast("run", "--replicas", "2", "nice", "-n", "4", "./heat", "out", *SHAPE, expect=2)
+                self.assert_one_sentence(done.stderr, "'nice' is no launcher that --replicas knows: begin with mpirun, mpiexec, orterun or prterun")
+                self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_the_state_of_a_job_is_named_by_its_node_too(self):
+        """Nodes may share the directory, and have processes of equal numbers."""
+        self.replicas(PROGRAM, "clocks")
+        jobs = self.path("state/holdfast/jobs")
+        name, = os.listdir(jobs)
+        self.assertRegex(name, rf"\A\d+@{re.escape(socket.gethostname().split('.')[0])}\S*\.json\Z")
+        with open(os.path.join(jobs, name), encoding="utf-8") as file:
+            job = json.load(file)
+        job |= {"process": os.getpid(), "over": False}
+        for host, said in ((job["host"], "runs; epoch"), ("elsewhere", "runs, or was ended: ask on elsewhere, where it was started; epoch")):
+            with open(os.path.join(jobs, name), "w", encoding="utf-8") as file:
+                json.dump(job | {"host": host}, file)
+            self.assertIn(f"\n{said} ", self.holdfast("status", "--job").stdout)
+

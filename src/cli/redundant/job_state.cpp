@@ -45,8 +45,9 @@ std::vector<Left> all_left(const std::string& directory) {
   return all;
 }
 
-// What a log's name ends with. Nodes may share the directory, and a process of another node cannot be asked for here.
+// What the names of this node's jobs end with. Nodes may share the directory, and a process of another node cannot be asked for here.
 std::string end_of_log_names() { return fmt::format("@{}.log", host_name()); }
+std::string end_of_state_names() { return fmt::format("@{}.json", host_name()); }
 
 // Logs of jobs of this node that could not remove them.
 void remove_orphans(const std::string& directory) {
@@ -89,12 +90,16 @@ std::vector<std::string> files_with_separate_writes(const nlohmann::json& job) {
   return files;
 }
 
+// Of one that was not said to be over. What lives is known on its own node alone.
+std::string runs_or_not(const nlohmann::json& job) {
+  const std::string host = job.value("host", host_name());
+  if (host != host_name()) return fmt::format("runs, or was ended: ask on {}, where it was started", host);
+  return ::kill(job.value("process", 0), 0) == 0 ? "runs" : "was ended";
+}
+
 void print(const nlohmann::json& job) {
-  const bool over = job.value("over", false);
-  const bool runs = !over && ::kill(job.value("process", 0), 0) == 0;
   const int teams = job.value("replicas", int(job["teams"].size())), again = job.value("relaunched", 0);
-  std::string end = runs ? "runs" : "was ended";
-  if (over) end = fmt::format("ended with {}", job.value("exit_status", 0));
+  const std::string end = job.value("over", false) ? fmt::format("ended with {}", job.value("exit_status", 0)) : runs_or_not(job);
   show("job {}: {}\n", job.value("process", 0), job.value("command", ""));
   show("{}; epoch {}; {} of {} teams lost{}\n", end, job.value("epoch", 0), job.value("lost", 0), teams,
        again > 0 ? fmt::format(", {} relaunched", again) : "");
@@ -118,7 +123,7 @@ JobState::JobState(std::string command) : command_(std::move(command)), process_
   const std::vector<Left> left = all_left(directory);
   for (size_t i = most_kept; i < left.size(); ++i) (void)catalog::unlink_file(left[i].path);
   remove_orphans(directory);
-  path_ = fmt::format("{}/{}.json", directory, process_);
+  path_ = fmt::format("{}/{}{}", directory, process_, end_of_state_names());
 }
 
 JobState::~JobState() {
@@ -140,6 +145,7 @@ void JobState::write(std::string_view json) {
   separate_files_ = files_with_separate_writes(job);
   job["command"] = command_;
   job["process"] = process_;
+  job["host"] = host_name();
   const std::string text = job.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
   (void)catalog::replace_file(path_, path_ + ".new", text, 0600, false);
 }
