@@ -153,7 +153,7 @@ class TeamHosts(CommandTest):
     def test_steps_without_nodes_of_their_own_share_them(self):
         self.env.update(SLURM_JOB_NODELIST="n[1-3]", SLURM_JOB_ID="7")
         told, said = self.steps("-N2", "-n2")
-        self.assertEqual(told, ["--overlap -N2 -n2"] * 2)
+        self.assertEqual(told, ["--overlap --cpu-bind=none -N2 -n2"] * 2)
         self.assertIn("2 teams on nodes of their own need 4 nodes, and there are 3: they run side by side on n1, n2, n3, and the loss of a node is not survived", said)
         _, said = self.steps()
         self.assertIn("how many ranks or nodes a team has is not said (-n, -N)", said)

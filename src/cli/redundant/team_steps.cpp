@@ -58,7 +58,8 @@ Result<TeamPlaces> place_steps(const std::vector<std::string>& command, int coun
   places.lists = {"-w", "--nodelist"};
   if (places.far) places.nodes.assign(teams, step.nodes);
   if (const std::string lack = lack_of(step, teams, part); !lack.empty()) {
-    for (std::vector<std::string>& words : places.commands) words.insert(words.begin() + 1, "--overlap");
+    // Where Slurm binds its tasks, it would bind each team's to the same cores. What the user says of that comes behind, and counts.
+    for (std::vector<std::string>& words : places.commands) words.insert(words.begin() + 1, {"--overlap", "--cpu-bind=none"});
     places.said = said_of_shared(lack, step.nodes);
     return places;
   }
