@@ -601,12 +601,6 @@ class Replicas(ReplicatedTest):
             self.assert_one_sentence(done.stderr, word)
         self.assertFalse(os.path.exists(self.path("started")))
 
-    def test_no_job_is_known(self):
-        self.assert_one_sentence(self.holdfast("status", "--job", expect=3).stderr, "--replicas")
-
-
-if __name__ == "__main__":
-    unittest.main()
     def test_an_unknown_launcher_is_refused_with_the_words_to_use(self):
         for name, _ in self.launchers():
             with self.subTest(name):
@@ -629,3 +623,9 @@ if __name__ == "__main__":
                 json.dump(job | {"host": host}, file)
             self.assertIn(f"\n{said} ", self.holdfast("status", "--job").stdout)
 
+    def test_no_job_is_known(self):
+        self.assert_one_sentence(self.holdfast("status", "--job", expect=3).stderr, "--replicas")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -169,6 +169,15 @@ class TeamHosts(CommandTest):
         _, said = self.deal(OPEN_MPI, "--host", "localhost:4", "-n", "1")
         self.assertIn("2 teams share this node; its loss is not survived", said)
 
+    def test_more_ranks_than_cores_are_said(self):
+        cores = len(os.sched_getaffinity(0))
+        there = f"there {'is' if cores == 1 else 'are'} {cores} core"
+        _, said = self.deal(OPEN_MPI, "-n", str(cores))
+        self.assertIn(f"its loss is not survived; all their ranks are {2 * cores}, and {there}", said)
+        if cores > 1:
+            _, said = self.deal(OPEN_MPI, "-n", str(cores // 2))
+            self.assertNotIn("core", said)
+
     def test_a_file_that_names_no_host_is_refused(self):
         for options in (("--hostfile", "missing"), ("--host", ",")):
             _, said = self.deal(OPEN_MPI, *options, "-n", "1", expect=2)

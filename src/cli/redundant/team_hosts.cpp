@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <charconv>
@@ -248,12 +249,26 @@ Status check_places(const std::vector<std::string>& command, const Mpi& mpi, int
   return of_no_use(dealer.far());
 }
 
+namespace {
+
+// Ranks beyond the cores that this process may use take turns, and wait for each other.
+std::string said_of_this_node(int teams, int ranks) {
+  cpu_set_t cores;
+  const int count = ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 0;
+  const std::string said = fmt::format("{} teams share this node; its loss is not survived", teams);
+  if (count == 0 || teams * ranks <= count) return said;
+  return fmt::format("{}; all their ranks are {}, and there {} {} core{}: they take turns", said, teams * ranks, count == 1 ? "is" : "are", count,
+                     count == 1 ? "" : "s");
+}
+
+}  // namespace
+
 Result<TeamPlaces> place_teams(const std::vector<std::string>& command, const Mpi& mpi, int teams, const MakeDirectory& directory) {
   if (base_name(command[0]) == "srun") return place_steps(command, teams);
   TeamPlaces places;
   places.commands.assign(size_t(teams), command);
-  places.said = fmt::format("{} teams share this node; its loss is not survived", teams);
   const HostWords* const words = host_words_of(mpi);
+  places.said = said_of_this_node(teams, words ? all_ranks(command) : 1);
   if (!words) return places;
   const Dealer dealer(command, *words, mpi.name.starts_with("openmpi"), teams);
   if (!dealer.names_none().empty()) return names_no_host(dealer.names_none());

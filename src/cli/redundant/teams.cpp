@@ -437,6 +437,20 @@ Status check_patterns(const Settings& settings) {
 
 }  // namespace
 
+namespace {
+
+// What it starts would be replicas of nothing: only programs behind a launcher that is known are told which rank they are.
+Status check_launcher(const Teams& teams) {
+  const std::string& first = teams.command[0];
+  if (teams.mpi.launcher || base_name(first) == "srun" || teams.mpi.name == "posix" || detect_mpi({first}).name != "posix") return {};
+  return Status(Kind::invalid,
+                fmt::format("'{}' is no launcher that --replicas knows: begin with mpirun, mpiexec, orterun or prterun of Open MPI or MPICH "
+                            "(also by a path, or as mpirun.openmpi), or with srun; what is to stand before the program goes behind that",
+                            first));
+}
+
+}  // namespace
+
 Status check_teams(const Teams& teams, const Settings& settings) {
   if (teams.compare != "files" && teams.compare != "messages")
     return Status(Kind::invalid, fmt::format("--compare is '{}': allowed is files or messages", teams.compare));
@@ -450,6 +464,7 @@ Status check_teams(const Teams& teams, const Settings& settings) {
   if (teams.count < 2) return Status();
   const auto refused = [](const char* what) { return Status(Kind::unsupported, fmt::format("{} and --replicas cannot be had together yet", what)); };
   if (settings.buffers > 0 && settings.buffer_flush_ms > 0) return refused("buffers that are written after a time (--buffer-flush)");
+  HF_TRY(check_launcher(teams));
   HF_TRY(check_patterns(settings));
   if (!teams.spare_hosts.empty() && teams.relaunches == 0)
     return Status(Kind::invalid, "--spare-hosts is about teams that are started again: give --relaunch too");
