@@ -43,6 +43,9 @@ class CommandTest(unittest.TestCase):
         self.dir = os.path.realpath(tempfile.mkdtemp(prefix="holdfast-cli-"))
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_") and k != "LD_PRELOAD"}
+        asleep = [library for library in os.environ.get("LD_PRELOAD", "").split(":") if "wait_asleep" in os.path.basename(library)]
+        if asleep:
+            self.env["LD_PRELOAD"] = asleep[0]  # tests/tools/wait_asleep.c
 
     def make_installation(self):
         """A copy of the command in a prefix of its own, where the test says which libraries there are."""
