@@ -204,9 +204,10 @@ class Creator {
   Status check_manifest_fits() const {
     const size_t bytes = layout::encode(manifest()).size();
     if (bytes <= layout::max_manifest_bytes / 2) return {};
-    return Status(Kind::invalid, fmt::format("the names of {} directories of the pool take {} bytes, which is more than a file can note; take fewer "
-                                             "with --striping-factor, or shorter paths with --local",
-                                             manifest().members.size(), bytes));
+    return Status(Kind::invalid,
+                  fmt::format("the names of {} directories of the pool take {} bytes, more than a file can note; use fewer with --striping-factor, "
+                              "or shorter paths with --local",
+                              manifest().members.size(), bytes));
   }
 
   // The set was opened for any file; for this one, with the permissions that its objects are to have.
@@ -389,28 +390,31 @@ class Creator {
     const layout::Geometry& g = manifest().geometry;
     const target::Stripes& data = made.objects[0];
     if (data.hashed)
-      return Status(Kind::invalid, fmt::format("the file system of {} places objects by a hash, so units of one row of {} may share a node; name "
-                                               "directories whose files lie in pools on different nodes with --targets DIR,..., or accept it "
-                                               "with --allow-shared-target",
-                                               full_, g.scheme.name()));
+      return Status(
+          Kind::invalid,
+          fmt::format("the file system of {} places objects by a hash, so units of one row of {} may share a node; name directories in pools "
+                      "on different nodes with --targets DIR,..., or accept it with --allow-shared-target",
+                      full_, g.scheme.name()));
     if (!made.obedient)
-      return Status(Kind::invalid, fmt::format("the file system of {} puts objects on other storage nodes than it is asked for, so units of one row "
-                                               "of {} may share a node; name directories on different storage with --targets DIR,..., or accept "
-                                               "it with --allow-shared-target",
-                                               full_, g.scheme.name()));
+      return Status(Kind::invalid,
+                    fmt::format("the file system of {} does not use the storage nodes it is asked for, so units of one row of {} may share a node; "
+                                "name directories on different storage with --targets DIR,..., or accept it with --allow-shared-target",
+                                full_, g.scheme.name()));
     if (made.distinct_nodes >= g.scheme.width() && data.nodes.empty())
-      return Status(Kind::invalid, fmt::format("the file system of {} stripes but cannot be told on which node a file starts, so {} with "
-                                               "separate placement may share a node; choose --placement interleaved, or accept it with "
-                                               "--allow-shared-target",
-                                               full_, g.scheme.name()));
+      return Status(
+          Kind::invalid,
+          fmt::format("the file system of {} stripes but takes no start node for a file, so units of {} with separate placement may share a "
+                      "node; choose --placement interleaved, or accept it with --allow-shared-target",
+                      full_, g.scheme.name()));
     if (made.distinct_nodes >= g.scheme.width())
-      return Status(Kind::invalid, fmt::format("the file system of {} stripes by {} bytes where {} were asked for, so units of one row of {} share "
-                                               "a node; choose another --striping-unit, or accept it with --allow-shared-target",
-                                               full_, data.unit_bytes, g.unit_bytes, g.scheme.name()));
-    return Status(Kind::invalid, fmt::format("{} needs {} distinct storage nodes and the file system of {} is known to give {}; name "
-                                             "directories on different storage with --targets DIR,..., or accept it with "
-                                             "--allow-shared-target",
-                                             g.scheme.name(), g.scheme.width(), full_, made.distinct_nodes));
+      return Status(Kind::invalid,
+                    fmt::format("the file system of {} stripes by {} bytes instead of {}, so units of one row of {} share a node; choose another "
+                                "--striping-unit, or accept it with --allow-shared-target",
+                                full_, data.unit_bytes, g.unit_bytes, g.scheme.name()));
+    return Status(Kind::invalid,
+                  fmt::format("{} needs {} distinct storage nodes and the file system of {} gives {}; name directories on different storage with "
+                              "--targets DIR,..., or accept it with --allow-shared-target",
+                              g.scheme.name(), g.scheme.width(), full_, made.distinct_nodes));
   }
 
   // ---- both

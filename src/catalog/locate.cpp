@@ -72,37 +72,38 @@ class Finder {
   Status not_protected() const {
     if (!is_torn_creation(full_)) return Status(Kind::not_found, full_ + " is not a protected file", ENOENT);
     return Status(Kind::not_found,
-                  fmt::format("{} lost power before it was synced, and no target that is named knows it; name its targets with "
-                              "--targets, or remove what is left: holdfast rm {}",
+                  fmt::format("{} was not synced before a power loss, and no named target knows it; name its targets with --targets, or remove the "
+                              "rest: holdfast rm {}",
                               full_, shell_word(full_)),
                   ENOENT);
   }
 
   Status never_synced() const {
     return Status(Kind::not_found,
-                  fmt::format("{} lost power before it was first synced, and nothing of it is on its targets; make it anew, or remove what is "
-                              "left: holdfast rm {}",
+                  fmt::format("{} was not synced before a power loss, and its targets hold nothing of it; create it again, or remove the rest: "
+                              "holdfast rm {}",
                               full_, shell_word(full_)),
                   ENOENT);
   }
 
   Status edited() const {
-    return Status(Kind::stale, fmt::format("{} was changed or replaced from outside; to protect what is there now run: holdfast import {}; "
-                                           "to get the protected content back run: holdfast repair --revert {}",
-                                           full_, shell_word(full_), shell_word(full_)));
+    return Status(Kind::stale,
+                  fmt::format("{} was changed or replaced from outside; to protect the new content run: holdfast import {}; to restore the protected "
+                              "content run: holdfast repair --revert {}",
+                              full_, shell_word(full_), shell_word(full_)));
   }
 
   Status appended() const {
     return Status(Kind::stale,
-                  fmt::format("{} has {} bytes more than the note that stands for the protected file: a program that Holdfast does not serve has "
-                              "written there, not into the file; look at them (tail -c {} {}), then run: holdfast repair --revert {}",
+                  fmt::format("{} has {} bytes behind the note that stands for the protected file, written by a program that Holdfast does not "
+                              "serve; look at them (tail -c {} {}), then run: holdfast repair --revert {}",
                               full_, entry_.stub.appended, entry_.stub.appended, full_, full_));
   }
 
   Status written_over() const {
     return Status(Kind::stale,
-                  fmt::format("somebody has written into {}, which is the note that stands for the protected file, and not into the file; look at it "
-                              "(less {}), then run: holdfast repair --revert {}",
+                  fmt::format("somebody has written into the note that stands for the protected file {}; look at it (less {}), then run: holdfast "
+                              "repair --revert {}",
                               full_, full_, full_));
   }
 
@@ -134,9 +135,10 @@ class Finder {
       sidecar_status_ = Status(Kind::not_found, "of a file that was never synced", ENOENT);
       return {};
     }
-    return Status(Kind::stale, fmt::format("{} holds the stub of another protected file (put there as {}); move it elsewhere, or run: "
-                                           "holdfast rm {} to remove the file that was protected here before",
-                                           full_, entry_.stub.path, shell_word(full_)));
+    return Status(Kind::stale,
+                  fmt::format("{} holds the stub of another protected file (put there as {}); move it elsewhere, or remove the file that was "
+                              "protected here before: holdfast rm {}",
+                              full_, entry_.stub.path, shell_word(full_)));
   }
 
   // What stands in the sidecar's place and is none is refused: the file may be found without it, but no publish would get there.
@@ -330,9 +332,10 @@ class Finder {
       const bool foreign = why.ok();
       reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", foreign ? probe.path + " holds another file" : why.sentence());
     }
-    return Status(Kind::lost, fmt::format("{} is a protected file and none of the {} targets that are known for it has its "
-                                          "manifest ({}); make a target reachable or name where they are now with --targets",
-                                          full_, trail.targets.size(), reasons));
+    return Status(Kind::lost,
+                  fmt::format("{} is a protected file, and none of its {} known targets has its manifest ({}); make a target reachable, or name "
+                              "their new places with --targets",
+                              full_, trail.targets.size(), reasons));
   }
 
   // ---- members
@@ -413,11 +416,11 @@ class Finder {
       place.former_path.clear();
     } else if (same_file) {
       if (entry_has_changed()) return Status(Kind::stale, full_ + " was renamed while it was looked for; try again");
-      place.read_only = Status(Kind::read_only,
-                               fmt::format("{} is a copy of the stub of {} and can only be read; write to {}, or make a file "
-                                           "of its own: holdfast export {} OUT",
-                                           full_, manifest.path, manifest.path, full_),
-                               EROFS);
+      place.read_only =
+          Status(Kind::read_only,
+                 fmt::format("{} is a copy of the stub of {} and can only be read; write to {}, or make a separate file: holdfast export {} OUT",
+                             full_, manifest.path, manifest.path, full_),
+                 EROFS);
       return {};
     }
     manifest.path = full_;

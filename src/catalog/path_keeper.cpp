@@ -267,9 +267,10 @@ class DirectoryKeeper final : public PathKeeper {
       if ((ours && now.stub.appended == 0) || has_rotted(now, manifest.path_state, place_.path)) return {};
     }
     if (now.kind == EntryKind::own_link && now.link_directory == manifest.directory) return {};
-    return Status(Kind::stale, fmt::format("{} was replaced from outside while it was in use and is left as it is; run: "
-                                           "holdfast repair --revert {} to get the protected file back there",
-                                           place_.path, place_.path));
+    return Status(Kind::stale,
+                  fmt::format("{} was replaced from outside while it was in use, and is left so; to put the protected file back run: holdfast repair "
+                              "--revert {}",
+                              place_.path, place_.path));
   }
 
   // How the stub or the plain file looks now, or below the linked whole copy; a change that is not ours shows against this.

@@ -169,7 +169,7 @@ size_t members_for_racks(Ring ring) {
 // ---- what is found in a directory
 
 std::string largest_that_fits(const layout::Scheme& scheme, size_t nodes) {
-  if (nodes < 2) return "none, for one node alone bears no loss";
+  if (nodes < 2) return "none, since one node alone cannot lose any";
   const int k = int(nodes) - scheme.m;
   return scheme.k == 1 || k < 2 ? fmt::format("mirror:{}", std::min<size_t>(nodes, size_t(scheme.m) + 1)) : fmt::format("rs:{}+{}", k, scheme.m);
 }
@@ -311,8 +311,8 @@ class Opening {
     for (int unit = 0; unit < scheme_->width(); ++unit) (void)draw->next();
     if (draw->most_in_a_rack() > scheme_->m)
       look_.remarks.push_back(
-          fmt::format("{} does not bear the loss of a rack: {} of a row's {} units are in one, whatever the choice; more racks or "
-                      "a scheme with more redundancy would",
+          fmt::format("{} does not survive the loss of a rack: at least one rack has {} of a row's {} units; use more racks, or a scheme "
+                      "with more redundancy",
                       scheme_->name(), draw->most_in_a_rack(), scheme_->width()));
     return {};
   }

@@ -27,8 +27,8 @@ Result<std::unique_ptr<target::Lock>> lock_set(const Probe& probe) {
   auto lock = lock_directory(probe);
   if (lock.ok() || lock.status().kind() != Kind::busy) return lock;
   return Status(Kind::busy,
-                fmt::format("the set of {} is being made or changed ({}); try again when that has ended, or if that program is dead and its "
-                            "node cannot tell, remove its lock: rm {}/{}.*",
+                fmt::format("the set of {} is being made or changed ({}); try again when that has ended, or remove the lock of a program that died "
+                            "on another node: rm {}/{}.*",
                             probe.path, lock.status().sentence(), probe.path, set_lock_name),
                 EBUSY);
 }
@@ -77,8 +77,8 @@ Status check_can_become_targets(const std::vector<Probe>& probes) {
   for (const Probe& probe : probes) {
     if (!probe.reachable() && probe.status.kind() == Kind::not_found)
       return Status(Kind::not_found,
-                    fmt::format("target directory {} does not exist and no target set that can be reached names it; bring it back if it "
-                                "was a target (is a mount missing?), make it for a new set (mkdir -p {}), or leave it out of --targets",
+                    fmt::format("target directory {} does not exist, and no reachable target set names it; bring it back (is a mount missing?), make "
+                                "it for a new set (mkdir -p {}), or leave it out of --targets",
                                 probe.path, probe.path),
                     ENOENT);
     if (!probe.reachable())
@@ -169,9 +169,10 @@ Status check_all_named(const Marker& truth, const std::vector<Probe>& named) {
                                 "leave it out of --targets",
                                 probe.path, truth.set_id),
                     ENOENT);
-    return Status(Kind::invalid, fmt::format("{} is not a member of target set {}, which has {} members and cannot grow; leave it out of "
-                                             "--targets, or put it in a lost member's place: holdfast repair PATH --replace OLD={}",
-                                             probe.path, truth.set_id, truth.members.size(), probe.path));
+    return Status(Kind::invalid,
+                  fmt::format("{} is not a member of target set {}, whose {} members are fixed; leave it out of --targets, or replace a lost member "
+                              "by it: holdfast repair PATH --replace OLD={}",
+                              probe.path, truth.set_id, truth.members.size(), probe.path));
   }
   return {};
 }
@@ -254,9 +255,10 @@ Status look_for_its_set(const Probe& begun, std::vector<Probe>& probes, uint64_t
                               [&](const Probe& probe) { return !probe.marker || probe.marker->set_id != marker.set_id || probe.marker->epoch == 0; }),
                probes.end());
   if (missing.empty() || !being_made(probes)) return {};
-  return Status(Kind::lost, fmt::format("{} may be a target of a set of which {} is out of reach; bring that back, or, where such a set was never "
-                                        "finished, remove {}/{}",
-                                        path, missing, path, marker_name));
+  return Status(Kind::lost,
+                fmt::format("{} may be a target of a set of which {} is out of reach; bring that back, or, if such a set was never finished, "
+                            "remove {}/{}",
+                            path, missing, path, marker_name));
 }
 
 // Makers that were cut short one after another have left markers of several sets.
@@ -378,8 +380,8 @@ Status check_replacement(const Probe& fresh, const std::vector<Probe>& probes, c
                   fmt::format("replacement {} cannot be used: {}; make the directory or name another", fresh.path, fresh.status.sentence()));
   if (is_prepared(fresh, truth)) {
     if (fresh.marker->index == index) return {};
-    return Status(Kind::invalid, fmt::format("replacement {} was begun in the place of {}; end that, or give an empty directory", fresh.path,
-                                             truth.members[size_t(fresh.marker->index)].path));
+    return Status(Kind::invalid, fmt::format("replacement {} already takes the place of {}; finish that repair, or name an empty directory",
+                                             fresh.path, truth.members[size_t(fresh.marker->index)].path));
   }
   if (is_half_way(fresh, truth, index)) return {};
   if (fresh.has_marker)

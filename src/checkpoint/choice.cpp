@@ -289,8 +289,8 @@ std::string Checkpoint::why_not_rolled() const {
   if (const auto paths = missing(); !paths.empty()) return *paths.begin() + " belongs to it and is not protected";
   if (const auto silent = silent_rank())
     return fmt::format(
-        "nothing says that rank {}, which has written no file of it, will write none: name a file that completes a checkpoint with "
-        "--complete, or let the program call holdfast_checkpoint_complete",
+        "rank {} has written no file of it, and nothing says that it will write none: name a file that completes a checkpoint "
+        "with --complete, or call holdfast_checkpoint_complete",
         *silent);
   for (uint32_t rank = 0; rank < writers && !roll_of_all; ++rank)
     if (!rolls.contains(rank)) return fmt::format("nothing says that rank {} has written all of it", rank);

@@ -95,8 +95,8 @@ std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::
 
 Status refuse_beside(const std::string& node, const std::string& file) {
   return Status(Kind::busy,
-                fmt::format("{} is open to write on node {}, and what two nodes write at once cannot be joined: where ranks are to write one file "
-                            "put 'shared:' before its pattern, else give each one of its own with a {{rank}} in its name",
+                fmt::format("{} is open to write on node {}, and two nodes cannot write it at once: put 'shared:' before its pattern if ranks "
+                            "write one file, else put {{rank}} into its name",
                             file, node),
                 EBUSY);
 }

@@ -62,9 +62,9 @@ Result<ProtectedNow> protect_roll(const layout::Version& version, const std::str
   layout::Manifest manifest;
   manifest.version = version;
   if (layout::encode(manifest).size() + for_the_rest > layout::max_manifest_bytes || version.roll->files.size() > layout::max_rolled_files)
-    return Status(Kind::invalid, fmt::format("checkpoint {} has {} files, which is more than can be listed; write fewer and larger ones, or give "
-                                             "each a place by patterns without wildcards",
-                                             version.step, version.roll->files.size()));
+    return Status(Kind::invalid,
+                  fmt::format("checkpoint {} has {} files, more than can be listed; write fewer and larger ones, or use patterns without wildcards",
+                              version.step, version.roll->files.size()));
   const auto nothing = [](uint64_t, ByteSpan) { return Status(); };
   return write_version(version, own, 0, 0600, nothing, settings);
 }

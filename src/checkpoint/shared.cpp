@@ -409,7 +409,7 @@ std::string seal_one(const Run& run, const Settings& settings, const std::string
   if (!lost) return fmt::format("{} is not whole: {}", file, lost.status().sentence());
   const int most = one->manifest.geometry.scheme.m;
   if (*lost == 0) return "";
-  return fmt::format("{}: protected, but {} of its targets are lost{}", file, *lost, *lost >= most ? ", and it bears no further loss" : "");
+  return fmt::format("{}: protected, but {} of its targets are lost{}", file, *lost, *lost >= most ? ", and no further loss is tolerated" : "");
 }
 
 }  // namespace

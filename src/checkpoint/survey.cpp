@@ -226,7 +226,7 @@ std::vector<Standing> standings_of(const Survey& survey) {
     else if (standing.drained) take_plain(standing, *plain->second);
     else if (one && !one->rivals.empty()) standing.state = state_name(State::failed), standing.why = rivalry_in(*one, survey);
     else if (!unread.empty() && one->has_all()) standing.state = "damaged", standing.why = unread;
-    else if (one && one->has_all()) standing.state = "lost", standing.why = "more nodes are lost than its scheme bears";
+    else if (one && one->has_all()) standing.state = "lost", standing.why = "more nodes are lost than its scheme tolerates";
     else if (standing.attempt < last_attempt[standing.run]) standing.state = "quarantined";
     else standing.state = files != local.end() ? local_state(files->second) : state_name(State::kept);
     const bool is_late = standing.state == state_name(State::kept) || (standing.state == "quarantined" && one && one->silent_rank());

@@ -61,7 +61,7 @@ CLI::Option* SettingsOptions::add_globs(CLI::App& app, const Record& record, con
 }
 
 void SettingsOptions::add_config(CLI::App& app) {
-  app.add_option("--config", config_, "Settings file to read in the place of ./holdfast.toml")->type_name("FILE");
+  app.add_option("--config", config_, "Settings file to read instead of ./holdfast.toml")->type_name("FILE");
 }
 
 void SettingsOptions::add_waiting(CLI::App& app) {

@@ -77,9 +77,10 @@ class TurnToRead {
 
 Status not_held(const Attempt& attempt, const Members& members, const catalog::Located& located) {
   const std::string why = attempt.failure.ok() ? members.describe_lost() : attempt.failure.sentence();
-  return Status(Kind::lost, fmt::format("{}: its lock cannot be taken on enough targets to keep other programs out ({}); mend the targets, "
-                                        "or put them where files can be locked and written",
-                                        located.manifest.path, why));
+  return Status(Kind::lost,
+                fmt::format("{}: its lock cannot be taken on enough targets to exclude other programs ({}); mend the targets, or use directories "
+                            "where files can be locked and written",
+                            located.manifest.path, why));
 }
 
 constexpr const char* leader_suffix = ".first";
@@ -111,9 +112,10 @@ std::string for_how_long(std::chrono::milliseconds time) {
 // A lock by name outlives its owner where nobody can know of his death: on another node.
 Status still_busy(const Status& holder, const Members& members, const catalog::Located& located) {
   const std::string& path = located.manifest.path;
-  return Status(Kind::busy, fmt::format("{}: its lock has been held for {} ({}); end that program, or if it is dead and its node cannot tell, run: "
-                                        "holdfast repair --break-locks {}",
-                                        path, for_how_long(members.lock_patience()), holder.sentence(), path));
+  return Status(Kind::busy,
+                fmt::format("{}: its lock has been held for {} ({}); end that program, or, if it died on another node, run: holdfast repair "
+                            "--break-locks {}",
+                            path, for_how_long(members.lock_patience()), holder.sentence(), path));
 }
 
 // Its lock could be had, but not one's turn.

@@ -180,8 +180,8 @@ Result<Manifest> File::committed_manifest(const Commit& how, const Fold& fold, c
   manifest.journals.insert(manifest.journals.end(), journals.begin(), journals.end());
   if (manifest.journals.size() > layout::max_journals)
     return Status(Kind::busy,
-                  fmt::format("{}: too many commits wait for another program that has the file open and has not synced since; sync or "
-                              "close it there, or end that program; if it has died on another node, run: holdfast repair --break-locks {}",
+                  fmt::format("{}: too many commits wait for another program that has the file open; let it sync or close the file, or end it; if it "
+                              "died on another node, run: holdfast repair --break-locks {}",
                               manifest.path, manifest.path));
   // What lies behind a cut that is still to be made is zeros by now (zeros_behind_cut), in place or as long as journals wait.
   if (how.new_size || manifest.cut_to)

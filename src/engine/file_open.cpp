@@ -82,9 +82,10 @@ Status File::finish_commits(Manifest& manifest) {
 // A writer's open: a generation of its own, what others left finished, losses written down.
 Status File::begin_writing(Manifest& manifest, const Others& others) {
   if (manifest.open_generations.size() + most_running_writers > layout::max_open_generations)
-    return Status(Kind::busy, fmt::format("{}: {} writers of it were killed or are still running, more than it can bear; when "
-                                          "none runs, run: holdfast repair {}",
-                                          manifest.path, manifest.open_generations.size(), shell_word(manifest.path)));
+    return Status(Kind::busy,
+                  fmt::format("{}: {} writers of it were killed or are still running, more than its manifest can note; when none runs, run: holdfast "
+                              "repair {}",
+                              manifest.path, manifest.open_generations.size(), shell_word(manifest.path)));
   if (!others.lone_alive) manifest.lone = 0;
   const std::vector<std::string> left = manifest.journals;
   HF_TRY(finish_commits(manifest));

@@ -21,7 +21,7 @@ Status bears_more(const Members& members, const Manifest& manifest) {
   const int may_lack = std::max(0, scheme.m - 1);
   if (members.lost_count() <= may_lack) return {};
   return Status(members.lost_for_space() ? Kind::no_space : Kind::lost,
-                fmt::format("{}: {} of its {} targets are lost, and {} would bear no further loss: {}", manifest.path, members.lost_count(),
+                fmt::format("{}: {} of its {} targets are lost, and {} would tolerate no further loss: {}", manifest.path, members.lost_count(),
                             members.count(), scheme.name(), members.describe_lost()));
 }
 

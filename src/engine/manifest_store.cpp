@@ -216,10 +216,10 @@ void lose_stale_members(Members& members, const ManifestReading& reading) {
 Status check_losses(const Members& members, const Manifest& manifest) {
   const layout::Scheme& scheme = manifest.geometry.scheme;
   if (members.contested())
-    return Status(Kind::lost, fmt::format("{}: the ranks together have found more than {} targets late, which is all that {} bears; here: {}",
+    return Status(Kind::lost, fmt::format("{}: the ranks together have found more than {} targets late, and {} tolerates no more; here: {}",
                                           manifest.path, scheme.m, scheme.name(), members.describe_lost()));
   if (members.lost_count() <= scheme.m) return Status();
-  return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} bears only {}: {}", manifest.path, members.lost_count(), scheme.name(),
+  return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} tolerates only {}: {}", manifest.path, members.lost_count(), scheme.name(),
                                         scheme.m, members.describe_lost()));
 }
 
@@ -236,9 +236,10 @@ Status check_room(const Members& members, const Manifest& manifest) {
     else full += fmt::format("{}{}", count++ ? ", " : "", members.path(member));
   }
   if (members.lost_count() <= m || others > m) return Status();
-  return Status(Kind::no_space, fmt::format("{} can be read but not changed, for there is no space left on {}: make room there (a manifest of a "
-                                            "few KiB must fit) and try again",
-                                            manifest.path, full));
+  return Status(
+      Kind::no_space,
+      fmt::format("{} can be read but not changed, for there is no space left on {}: make room there for a manifest of a few KiB, and try again",
+                  manifest.path, full));
 }
 
 // The sidecar follows the members: where it cannot be written (its directory is gone or read-only) it stays behind, and readers go by the
@@ -249,9 +250,10 @@ Status publish(const Members& members, const catalog::Located& located, Manifest
   // What stands at the path may have kept it from being made anew, and the sidecar be right.
   auto sidecar = located.path_keeper ? located.path_keeper->sidecar() : Result<Manifest>(published);
   if (sidecar.ok() && sidecar->file_id == manifest.file_id && sidecar->epoch >= manifest.epoch) return Status();
-  return Status(Kind::lost, fmt::format("{}: only {} of {} targets answer, and the sidecar cannot be written, which keeps programs that reach the "
-                                        "others from writing another version ({}); bring targets back, or make the directory of the file writable",
-                                        manifest.path, members.count() - members.lost_count(), members.count(), published.sentence()));
+  return Status(Kind::lost,
+                fmt::format("{}: only {} of {} targets answer, and the sidecar that must exclude another version cannot be written ({}); bring "
+                            "targets back, or make the file's directory writable",
+                            manifest.path, members.count() - members.lost_count(), members.count(), published.sentence()));
 }
 
 }  // namespace

@@ -72,10 +72,10 @@ Status check_plausible(Members& members, const catalog::Located& located, const 
     judged = true;
   }
   if (!judged) return Status();
-  return Status(Kind::corrupt, fmt::format("{}: its manifest says {} bytes in {} rows, and neither checksums nor data on any of its targets reach "
-                                           "half of that: the manifest is forged or damaged; bring targets back that are missing, or put the "
-                                           "file's directories on them back as they were",
-                                           manifest.path, manifest.size, rows_said(manifest)));
+  return Status(Kind::corrupt,
+                fmt::format("{}: its manifest is forged or damaged: it says {} bytes in {} rows, and no target has checksums or data for half of "
+                            "that; bring missing targets back, or restore the file's directories on them",
+                            manifest.path, manifest.size, rows_said(manifest)));
 }
 
 Status check_plausible(const catalog::Located& located, const Settings& settings) {

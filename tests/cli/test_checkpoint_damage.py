@@ -35,7 +35,7 @@ class CheckpointDamage(CheckpointTest):
         self.flip(20, 1, "n1", "n3", "n4")
         done = self.go_on("--restarts", "1")
         self.assertIn("attempt 2 begins with checkpoint 20", done.stderr)
-        self.assertRegex(done.stderr, r"checkpoint 20 cannot be read: \S+/ck/ck\.20\.1 is damaged beyond what rs:4\+2 bears; see: \S+ checkpoints --verify; back to checkpoint 10\n")
+        self.assertRegex(done.stderr, r"checkpoint 20 cannot be read: \S+/ck/ck\.20\.1 is damaged beyond what rs:4\+2 tolerates; see: \S+ checkpoints --verify; back to checkpoint 10\n")
         self.assertIn("attempt 3 begins with checkpoint 10", done.stderr)
         self.assertEqual([self.read("got.0"), self.read("got.1")], [self.content(10)] * 2)
 
@@ -75,7 +75,7 @@ class CheckpointDamage(CheckpointTest):
         self.flip(20, 0, "n1", "n2", "n3")
         self.assertIn("attempt 2 begins with checkpoint 20", self.go_on(expect=1).stderr)
         refused = self.go_on(expect=122)
-        self.assertRegex(refused.stderr, r"checkpoint 20 cannot be read, and there is no other: \S+/ck/ck\.20\.0 is damaged beyond what rs:4\+2 bears")
+        self.assertRegex(refused.stderr, r"checkpoint 20 cannot be read, and there is no other: \S+/ck/ck\.20\.0 is damaged beyond what rs:4\+2 tolerates")
 
     def test_back_to_plain_files_where_they_are_all_that_is_left(self):
         self.run_job("seq 10 9999 > ck/ck.10.$RANK", ranks=2)

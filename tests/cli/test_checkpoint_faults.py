@@ -107,7 +107,7 @@ class CheckpointFaults(CheckpointTest):
             self.assertEqual(self.drained(), CONTENT + "more\n")
             put_back("n3", old)
             said = self.holdfast("checkpoints", "--drain", "10").stderr
-            self.assert_one_sentence(said, "checkpoint 10 of attempt 2 was written later and cannot be read", "this is that of attempt 1")
+            self.assert_one_sentence(said, "this is checkpoint 10 of attempt 1; that of attempt 2 was written later")
             self.assertEqual(self.drained(), CONTENT)
             for node in mounts:
                 put_back(node, new)

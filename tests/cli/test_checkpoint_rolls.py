@@ -60,8 +60,8 @@ class CheckpointRolls(CheckpointTest):
         done = self.job(script + "; [ $RANK = 2 ] && exit 9; true", ranks=3, pattern=pattern, expect=9)
         self.assertNotIn("is whole", done.stderr)
         newest = max(self.json("checkpoints")["checkpoints"], key=lambda one: one["run"])
-        silent = ("nothing says that rank 2, which has written no file of it, will write none: name a file that completes a checkpoint with --complete, "
-                  "or let the program call holdfast_checkpoint_complete")
+        silent = ("rank 2 has written no file of it, and nothing says that it will write none: name a file that completes a checkpoint with --complete, "
+                  "or call holdfast_checkpoint_complete")
         self.assertEqual((newest["state"], newest["why"]), ("protected", silent))
         self.assertIn(f"holdfast: checkpoint 10 is not whole: {silent}\n", done.stderr)
         again = self.job("[ $RANK = 2 ] && exit 9; true", "--resume", ranks=3, pattern=pattern, expect=9)
@@ -70,7 +70,7 @@ class CheckpointRolls(CheckpointTest):
     def test_a_rank_that_writes_nothing_is_named_at_a_restart_with_the_mend(self):
         script = "[ -e tried ] && { echo 30 > ck/30.part0; exit 9; }; [ $RANK = 1 ] && { touch tried; exit 9; }; for s in 10 20; do echo $s > ck/$s.part0; done; " + self.wait_for("10 *protected")
         done = self.job(script, "--restarts", "1", pattern="ck/{step}.part*", expect=9)
-        self.assertRegex(done.stderr, r"checkpoint 10 is not whole: nothing says that rank 1, .* with --complete, or let")
+        self.assertRegex(done.stderr, r"checkpoint 10 is not whole: rank 1 has written no file of it, .* with --complete, or call")
         self.assertIn("no checkpoint is whole yet; attempt 2 begins from the start", done.stderr)
         standing = next(one for one in self.json("checkpoints")["checkpoints"] if one["step"] == 10)
         self.assertEqual(standing["state"], "quarantined")

@@ -111,8 +111,8 @@ class CheckpointSharing(CheckpointTest):
         script = """[ $RANK = 0 ] && { (exec 3> ck/ck.10; sleep 3; echo by 0 >&3) & sleep 0.5; exit 0; }
             echo by 1 > ck/ck.10 && echo wrong >> got; sleep 3; true"""
         done = self.job(script, ranks=2)
-        self.assertRegex(done.stderr, "/ck/ck.10 is open to write on node n1, and what two nodes write at once cannot be joined: where ranks are to "
-                                      "write one file put 'shared:' before its pattern, else give each one of its own with a {rank} in its name")
+        self.assertRegex(done.stderr, "/ck/ck.10 is open to write on node n1, and two nodes cannot write it at once: "
+                                      "put 'shared:' before its pattern if ranks write one file, else put {rank} into its name")
         self.assertRegex(done.stderr, "ck/ck.10.*busy")
         self.assertEqual(self.states(), {10: "whole"})
         self.job("cat ck/ck.10 > got", "--resume")
@@ -212,8 +212,8 @@ class CheckpointSharing(CheckpointTest):
     def test_a_launcher_that_does_not_say_how_many_ranks_there_are(self):
         """One rank would be counted, and the file be whole when that one has written its part."""
         done = self.job("env -u PMI_SIZE sh -c 'echo mine > ck/ck.10'; true", ranks=2, pattern=SHARED)
-        self.assertRegex(done.stderr, "ck/ck.10: the job's launcher does not say how many ranks there are, and a file that all of them write is whole "
-                                      "when all have; set PMI_SIZE to their number for each rank")
+        self.assertRegex(done.stderr, "ck/ck.10: the launcher does not give the number of ranks, which a file that all of them write needs; "
+                                      "set PMI_SIZE to that number for each rank")
         self.assertEqual(self.states(), {})
 
     def test_ranks_take_turns_under_locks(self):

@@ -232,7 +232,7 @@ for child in os.popen("ps -o pid=,comm= --ppid " + run):
         self.run_job("echo twenty > ck/ck.20.0", "--drain", "none", **here)
         self.drop_from_nodes(20, "n1", "n2")
         done = self.run_job("cat ck/ck.10.0 > seen", "--resume", "--drain", "none", **here)
-        self.assertRegex(done.stderr, "checkpoint 20 cannot be read: more of its nodes are lost .*n1, n2 had would help; back to checkpoint 10")
+        self.assertRegex(done.stderr, "checkpoint 20 cannot be read: more of its nodes are lost .*bring back the data of n1, n2; back to checkpoint 10")
         self.assertEqual(self.read("seen"), "ten\n")
 
     # Links that a program makes.

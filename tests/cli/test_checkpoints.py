@@ -56,7 +56,7 @@ class Checkpoints(CheckpointTest):
         self.run_job("echo content of $RANK > ck/ck.10.$RANK", "--drain", "none", ranks=2)
         self.lose("n2", "n4", "n5")
         refused = self.run_job("echo started > started", "--resume", expect=122)
-        self.assert_one_sentence(refused.stderr, "checkpoint 10 cannot be read, and there is no other", "what n2, n4, n5 had would help")
+        self.assert_one_sentence(refused.stderr, "checkpoint 10 cannot be read, and there is no other", "bring back the data of n2, n4, n5")
         self.assertFalse(os.path.exists(self.path("started")))
 
     def test_it_goes_back_to_an_older_checkpoint_where_the_newest_cannot_be_read(self):
@@ -76,16 +76,16 @@ class Checkpoints(CheckpointTest):
         self.run_job("echo content > ck/ck.10.0", "--drain", "none")
         done = self.run_job(f"{LOSE_AGENT}; for node in n2 n4 n5; do lose $node; done", "--resume", "--drain", "none", expect=123)
         self.assertIn("attempt 2 begins with checkpoint 10", done.stderr)
-        self.assertRegex(done.stderr, r"the program has ended well, and checkpoint 10 cannot be read: more of its nodes are lost than rs:4\+2 bears; what n2, n4, n5 had would help")
+        self.assertRegex(done.stderr, r"the program has ended well, and checkpoint 10 cannot be read: more of its nodes are lost than rs:4\+2 tolerates; bring back the data of n2, n4, n5")
 
     def test_so_is_that_of_which_no_node_is_left(self):
         self.run_job("echo content > ck/ck.10.0", "--drain", "none", nodes=4, scheme="mirror:2")
         done = self.run_job(f"{LOSE_AGENT}; lose n1; lose n2", "--resume", "--drain", "none", nodes=4, scheme="mirror:2", expect=123)
-        self.assertIn("the program has ended well, and checkpoint 10 cannot be read: more of its nodes are lost than mirror:2 bears; what n1, n2 had would help", done.stderr)
+        self.assertIn("the program has ended well, and checkpoint 10 cannot be read: more of its nodes are lost than mirror:2 tolerates; bring back the data of n1, n2", done.stderr)
 
     def test_a_restart_does_not_begin_from_the_start_where_all_nodes_that_knew_are_lost(self):
         """Of what the attempt before has begun with, or has written."""
-        said = "checkpoint 10 cannot be read, and there is no other: more of its nodes are lost than mirror:2 bears; what n1, n2 had would help"
+        said = "checkpoint 10 cannot be read, and there is no other: more of its nodes are lost than mirror:2 tolerates; bring back the data of n1, n2"
         options = ("--restarts", "1", "--drain", "none")
         self.run_job("echo content > ck/ck.10.0", "--drain", "none", nodes=4, scheme="mirror:2")
         done = self.run_job(f"{LOSE_AGENT}; lose n1; lose n2; exit 7", "--resume", *options, nodes=4, scheme="mirror:2", expect=122)
@@ -99,7 +99,7 @@ class Checkpoints(CheckpointTest):
         self.run_job("echo old > ck/ck.1.0; echo new > ck/ck.2.0", "--drain", "none")
         done = self.run_job("for node in n1 n3 n6; do rm -r holdfast-nodes/$node/ck.2.0-*; done", "--resume", "--drain", "none", expect=123)
         self.assertIn("checkpoint 1 is whole", done.stderr)
-        self.assertIn("checkpoint 2 cannot be read: more of its nodes are lost than rs:4+2 bears; what n1, n3, n6 had would help", done.stderr)
+        self.assertIn("checkpoint 2 cannot be read: more of its nodes are lost than rs:4+2 tolerates; bring back the data of n1, n3, n6", done.stderr)
 
     def test_one_that_is_lost_is_no_matter_where_it_is_plain_or_was_removed(self):
         lose = f"{LOSE_AGENT}; for node in n2 n4 n5; do lose $node; done"
@@ -317,7 +317,7 @@ class Checkpoints(CheckpointTest):
                                ((*here, "--resume"), "--resume is about checkpoints"),
                                ((*here, "--restarts", "2"), "--restarts is about checkpoints"),
                                ((*here, "--checkpoint", PATTERN, "--simulate-loss", "4@1"), "nodes from 1 to 3"),
-                               (("--checkpoint", PATTERN), "say where and how"),
+                               (("--checkpoint", PATTERN), "add --local '/tmp/hf-{node}'"),
                                (("--simulate-nodes", "2", "--protect", "rs:2+1", "--checkpoint", PATTERN), "needs 3 nodes")):
             self.assert_one_sentence(self.holdfast("run", *options, "true", expect=2).stderr, words)
 

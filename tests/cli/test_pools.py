@@ -541,7 +541,7 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
         with open(self.path("racks"), "w") as file:
             file.writelines(f"n{i} r{i % 2}\n" for i in range(1, 7))
         said = self.run_on("n[1-6]", "true", "--domains", "racks")
-        self.assertIn("rs:2+1 does not bear the loss of a rack: 2 of a row's 3 units are in one", said.stderr)
+        self.assertIn("rs:2+1 does not survive the loss of a rack: at least one rack has 2 of a row's 3 units", said.stderr)
 
     def test_import_keeps_a_file_in_a_pool(self):
         self.run_on("n1,n2,n3", "true")

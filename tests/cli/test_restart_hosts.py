@@ -137,7 +137,7 @@ class RestartHosts(CommandTest):
                 file.write(script)
             done = subprocess.run([*began, *run, "--restarts", restarts, "--", "true"], cwd=self.dir, env={**self.env, **environment}, capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 0, done.stderr)
-            told = done.stderr.count("holdfast: Slurm ends a job that loses a node, and then nothing is started again; begin it with salloc --no-kill")
+            told = done.stderr.count("holdfast: Slurm ends a job that loses a node, and then nothing is started again; begin the job with salloc --no-kill")
             self.assertLess(told, 2)
             return told == 1
 

@@ -95,7 +95,7 @@ class StripedDirectory(CommandTest):
         self.make_file("plain.dat")
         for placement in ("separate", "interleaved"):
             done = self.holdfast("import", "plain.dat", "lustre/out.dat", "--protect", "rs:4+2", "--placement", placement, expect=3)
-            self.assert_one_sentence(done.stderr, "needs 6 distinct storage nodes", "known to give 5", "--allow-shared-target")
+            self.assert_one_sentence(done.stderr, "needs 6 distinct storage nodes", "gives 5", "--allow-shared-target")
             self.assertEqual(os.listdir(self.here), [])
         self.protect_here("rs:4+2", "--allow-shared-target")
 
@@ -104,7 +104,7 @@ class StripedDirectory(CommandTest):
         self.make_file("plain.dat")
         for scheme in ("rs:4+2", "mirror:3"):
             done = self.holdfast("import", "plain.dat", "lustre/out.dat", "--protect", scheme, "--placement", "separate", expect=3)
-            self.assert_one_sentence(done.stderr, "other storage nodes than it is asked for", "--allow-shared-target")
+            self.assert_one_sentence(done.stderr, "does not use the storage nodes it is asked for", "--allow-shared-target")
             self.assertEqual(os.listdir(self.here), [])
 
     def test_a_plain_file_that_a_glob_names_gets_the_stripes_that_were_asked_for(self):

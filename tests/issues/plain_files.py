@@ -363,7 +363,7 @@ def raw_appends(scene):
     for command in (("cat", "x.dat"), ("sh", "-c", "echo more >> x.dat")):
         scene.said = ""
         code, _ = scene.run(*command)
-        if code == 0 or "9 bytes more" not in scene.said or "holdfast repair --revert" not in scene.said:
+        if code == 0 or "9 bytes behind" not in scene.said or "holdfast repair --revert" not in scene.said:
             raise Failed(f"{command}: {code}, {scene.said}")
     scene.said = ""
     code, said = scene.run(scene.holdfast, "status", scene.at("x.dat"), served=False)

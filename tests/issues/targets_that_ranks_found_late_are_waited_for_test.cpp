@@ -1,5 +1,5 @@
 // On a busy disk each rank found other targets late, no more than the file can miss, and gave them up; together they were more, and the sync
-// lost the write ("4 targets are lost and rs:4+2 bears only 2") although all of them answered again.
+// lost the write ("4 targets are lost and rs:4+2 tolerates only 2") although all of them answered again.
 #include <gtest/gtest.h>
 
 #include <future>

@@ -15,9 +15,8 @@ std::string evidence(const Side& writes) {
                                        bytes_text(double(size)));
   if (is_in_pieces_of_records(writes))
     return fmt::format(
-        "{}, and {} back to a record's beginning with its length: a Fortran runtime that converts the byte order, or gets an array element by "
-        "element, "
-        "hands large records on in pieces of its buffer",
+        "{}, and {} back to a record's beginning with its length; a Fortran runtime that converts the byte order, or gets "
+        "single elements of an array, writes large records in pieces of its buffer",
         most, plural_text(writes.backward, "step"));
   return fmt::format("{} ({} less than {}), one behind the other: a Fortran runtime that converts the byte order writes so", most,
                      power_above(size) - size, bytes_text(double(power_above(size))));
@@ -34,8 +33,9 @@ void recognise_byte_swapped_records(const Digest& digest, const Model& model, Re
     Advice advice = about(use, "byte-swapped-records");
     advice.evidence = evidence(writes);
     advice.change = fmt::format(
-        "write in the machine's own byte order (no -byteswapio, -convert big_endian, -fconvert=big-endian or GFORTRAN_CONVERT_UNIT), or a "
-        "portable format: HDF5, NetCDF, MPI-IO; where that cannot be, gather the pieces in {} buffers of {}",
+        "write in the machine's own byte order (no -byteswapio, -convert big_endian, -fconvert=big-endian or "
+        "GFORTRAN_CONVERT_UNIT), or in a portable format (HDF5, NetCDF, MPI-IO); otherwise gather the pieces in {} buffers of "
+        "{}",
         buffers.number, bytes_text(double(buffers.bytes)));
     expect_of_buffers(advice, use, writes, cost, buffers);
     report.advice.push_back(std::move(advice));

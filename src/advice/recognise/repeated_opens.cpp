@@ -22,7 +22,8 @@ void recognise_repeated_opens(const Digest& digest, const Model&, Report& report
         fmt::format("{} where {} would do, one for every {:.3g} reads and writes; the slowest process spends {} in them",
                     plural_text(uint64_t(opens), "open"), count_text(uint64_t(needed)), double(accesses) / opens, seconds_text(use.metadata_seconds));
     advice.change =
-        "open the file once and keep it open (a flush shows to others what was written; a library's file handle can be kept in the program's state)";
+        "open the file once and keep it open; a flush shows others what was written, and a library's file handle can be kept "
+        "in the program's state";
     advice.seconds_now = use.metadata_seconds;
     advice.seconds_after = use.metadata_seconds * needed / opens;
     advice.expectation =

@@ -26,13 +26,13 @@ void look_at(const Use& use, const Side& side, const Digest& digest, const Model
                                 bytes_text(side.usual_size() ? double(side.usual_size()) : slow.mean_bytes()), share_text(onward),
                                 seconds_text(slow.seconds / double(slow.calls)), seconds_text(slow.mean_bytes() / cost.bandwidth));
   const std::string fewer =
-      fmt::format("{} in the place of {}", plural_text(uint64_t(large + 1), side.write ? "large write" : "large read"), count_text(slow.calls));
+      fmt::format("{} instead of {}", plural_text(uint64_t(large + 1), side.write ? "large write" : "large read"), count_text(slow.calls));
   if (!use.shared())
     advice.change = fmt::format("gather them in {} buffers of {} in each process: {}", buffers.number, bytes_text(double(buffers.bytes)), fewer);
   else
     advice.change = fmt::format(
-        "let each process {} in pieces of {}: {}; or use the collective calls of MPI-IO. (The buffers that Holdfast could "
-        "put below are for files of one process)",
+        "let each process {} in pieces of {}: {}; or use the collective calls of MPI-IO (Holdfast's own buffers are for files "
+        "of one process)",
         side.write ? "gather its own part in memory and write it" : "read its own part", bytes_text(double(buffers.bytes)), fewer);
   expect_of_buffers(advice, use, side, cost, buffers);
   report.advice.push_back(std::move(advice));

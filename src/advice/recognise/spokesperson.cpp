@@ -33,11 +33,11 @@ void recognise_spokesperson(const Digest& digest, const Model&, Report& report) 
       fmt::format("rank {} moves {} of the job's bytes ({}) in {}; the other {} for it", digest.busiest_rank, share_text(digest.busiest_share),
                   bytes_text(double(bytes)), seconds_text(seconds), digest.ranks == 2 ? "one waits" : count_text(digest.ranks - 1) + " wait");
   advice.change =
-      "let every process write its own part of one shared file, collectively (MPI-IO, or HDF5, NetCDF, PnetCDF on it): no gathering before the write "
-      "and several streams to the storage";
+      "let every process write its own part of one shared file, collectively (MPI-IO, or HDF5, NetCDF, PnetCDF on it); that "
+      "saves the gathering and gives the storage several streams";
   advice.seconds_now = seconds;
   advice.seconds_after = seconds / double(streams);
-  advice.expectation = fmt::format("{} streams in the place of one ({}): {} / {}", streams,
+  advice.expectation = fmt::format("{} streams instead of one ({}): {} / {}", streams,
                                    streams > digest.nodes ? "as many as there are devices" : "one a node", seconds_text(seconds), streams);
   report.advice.push_back(std::move(advice));
 }

@@ -56,8 +56,8 @@ void recognise_straggler(const Digest& digest, const Model&, Report& report) {
     const std::string file = file_of(use, slowest.rank);
     Advice advice = about(use, "straggler");
     advice.evidence = fmt::format(
-        "{} of {} {} more than {} times as long as the others for as many bytes; the slowest is rank {} with {} for {} of {}, "
-        "where half of them need less than {}",
+        "{} of {} {} more than {} times as long as the others for as many bytes; the slowest, rank {}, needs {} for {} of {}, "
+        "and half of them need less than {}",
         late, plural_text(all.size(), "process"), late == 1 ? "needs" : "need", much_slower, slowest.rank, seconds_text(slowest.seconds),
         bytes_text(double(slowest.bytes)), file, seconds_text(usual_seconds));
     advice.change = "find out which device or node these processes have in common, leave it out, and tell those who run the machine";

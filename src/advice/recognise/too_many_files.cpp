@@ -31,7 +31,7 @@ void recognise_too_many_files(const Digest& digest, const Model&, Report& report
                                   plural_text(use.files.size(), "file"), bytes_text(std::max(1.0, double(bytes) / double(use.files.size()))),
                                   plural_text(use.total[Counter::opens], "open"), seconds_text(use.metadata_seconds));
     advice.change = use.shared() ? "write what belongs together into one file (HDF5 and NetCDF keep many sets of data in one)"
-                                 : "write one shared file, or one a node, in the place of one a process";
+                                 : "write one shared file, or one per node, instead of one per process";
     advice.seconds_now = use.metadata_seconds;
     advice.seconds_after = one_file_seconds(use);
     advice.expectation = fmt::format("one open file costs {} where the server is not busy", seconds_text(advice.seconds_after));

@@ -17,7 +17,7 @@ void recognise_unaligned_accesses(const Digest& digest, const Model& model, Repo
     const Cost cost = model.cost(use, side);
     const double now = pieces(slow.mean_bytes(), unit, off), then = pieces(slow.mean_bytes(), unit, 0);
     Advice advice = about(use, "unaligned-accesses");
-    advice.evidence = fmt::format("{} of {} {} begin off the units of {}: {:.3g} units each in the place of {:.3g}", share_text(off),
+    advice.evidence = fmt::format("{} of {} {} begin off the units of {}: {:.3g} units each instead of {:.3g}", share_text(off),
                                   count_text(side.all.calls), side.verb(), bytes_text(double(unit)), now, then);
     advice.change = fmt::format(
         "let each access begin at a multiple of {}: pad a header, align what libraries write (H5Pset_alignment, nc_header_align_size), or choose a "

@@ -45,14 +45,15 @@ constexpr Record records[] = {
      .kind = Special{take_buffer, text_of_buffer, "NxSIZE, N buffers from 1 to 1024 of 4096 bytes to 1GiB each (for example 4x16MiB), or none"},
      .values = "4x1MiB 4x16MiB none",
      .value = "NxSIZE",
-     .help = "Buffers of each file that a --path names and that is read or written by plain calls, such as 4x16MiB"},
+     .help = "Buffers for each file that a --path names and plain calls read or write, such as 4x16MiB"},
     {.key = "buffer_flush",
      .kind = Special{take_buffer_flush, text_of_buffer_flush, "full, needed, or a time from 10ms to 24h (for example 5s)"},
      .values = "full needed 5s",
      .value = "WHEN",
-     .help = "full: a full buffer is written at once, in the background; needed: when its place is needed; a time such as 5s: also whatever has "
-             "waited that long",
-     .more = "With needed a full buffer can be written again. With a time a killed process loses no more than that."},
+     .help = "When buffers are written: full (at once when full, in the background), needed (when their place is needed), or a time "
+             "such as 5s (when full, or after that time)",
+     .more = "With needed, the program can still change a full buffer. With a time, a killed process loses at most what it wrote in "
+             "that time."},
 };
 
 }  // namespace

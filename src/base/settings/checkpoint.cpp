@@ -8,11 +8,11 @@ constexpr Record records[] = {
     {.key = "checkpoint",
      .kind = Patterns{&CheckpointSettings::checkpoint},
      .value = "GLOB",
-     .help = "Files that match are checkpoints: written on the node's own disk, protected in the background (docs/checkpoints.md); {step} and {rank} "
-             "stand for their numbers",
-     .more = "A wildcard stands for files of which nobody knows how many there will be: 'ck/{step}/*.{rank}'. They go to the directory of --local of "
-             "the program's own node; --local then serves these files only. 'shared:' before a "
-             "pattern: ranks write its file together, on the nodes, by MPI or each by an open of its own."},
+     .help = "Files that match are checkpoints: written to the node's own disk, protected in the background (docs/checkpoints.md); "
+             "{step} and {rank} stand for their numbers",
+     .more = "A wildcard stands for an unknown number of files: 'ck/{step}/*.{rank}'. They go to the directory of --local on the "
+             "program's own node, and --local then serves these files only. With 'shared:' before a pattern, ranks write its file "
+             "together on the nodes, by MPI or each by an open of its own."},
     {.key = "complete",
      .kind = Patterns{&CheckpointSettings::complete},
      .value = "GLOB",
@@ -23,8 +23,9 @@ constexpr Record records[] = {
     {.key = "protect_at",
      .kind = Either{&CheckpointSettings::protect_at_close, "background", "close"},
      .value = "WHEN",
-     .help = "Where a checkpoint is on its node alone when its close returns (background), or protected as well (close)",
-     .more = "With close it is waited for at most --lock-patience. Where it cannot be protected one line says why; the close succeeds all the same."},
+     .help = "When close returns, a checkpoint is on its own node only (background), or protected as well (close)",
+     .more = "With close, the wait takes at most --lock-patience. If the checkpoint cannot be protected, one line says why, and the "
+             "close still succeeds."},
 };
 
 }  // namespace

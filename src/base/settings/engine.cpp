@@ -37,9 +37,9 @@ constexpr Record records[] = {
      .hint = Hint::layout,
      .value = "N",
      .unset = "all",
-     .help = "Processes that write for the others in a collective call; of files that are not protected the MPI is told so",
-     .more =
-         "They are spread over the job's. 0, or more than there are: all. The MPI is told by the hint cb_nodes, where the program has not given it."},
+     .help = "Processes that write for the others in a collective call; for unprotected files the MPI is told this number",
+     .more = "They are spread over the job's processes. 0, or more than there are, means all. The MPI is told by the hint cb_nodes, "
+             "if the program has not given it."},
     {.key = "accept_epoch",
      .kind = Special{take_accept_epoch, text_of_accept_epoch, "an epoch's number, as the refused open named it"},
      .hint = Hint::ours,
@@ -50,7 +50,7 @@ constexpr Record records[] = {
      .kind = Size{&EngineSettings::buffer_bytes, 1ull << 20, 1ull << 40},
      .hint = Hint::ours,
      .value = "BYTES",
-     .help = "Memory of each process and file set for parts of rows that wait until the file is synced",
+     .help = "Memory of each process and file set for partial rows that wait for the next sync",
      .more = "What does not fit is kept on the targets until then."},
 };
 

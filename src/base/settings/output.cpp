@@ -8,7 +8,7 @@ constexpr Record records[] = {
     {.key = "gather_output",
      .kind = Path{&OutputSettings::gather_output},
      .value = "FILE",
-     .help = "Standard output and error of all ranks, line by line with time and rank, in this file",
+     .help = "Write standard output and error of all ranks to this file, line by line with time and rank",
      .more = "A line is: [2026-03-01T09:30:00.125 rank 3 out] text."},
 };
 

@@ -10,18 +10,18 @@ constexpr Record records[] = {
      .hint = Hint::ours,
      .value = "DIR,...",
      .help = "Directories to keep files in, separated by commas",
-     .more = "They must be empty, or members of one target set; NODE:DIR is a directory that the agent of another node serves. Without targets a "
-             "file is kept in its own directory, over which the file system must stripe."},
+     .more = "They must be empty, or members of one target set. NODE:DIR is a directory that the agent of another node serves. "
+             "Without targets a file is kept in its own directory, and the file system must stripe there."},
     {.key = "local",
      .kind = Directories{&PlaceSettings::local},
      .value = "DIR",
-     .help = "The directory that each node gives, such as '/tmp/hf-{node}' (or NODE:DIR,...); each file lies on some of them",
-     .more = "{node} is the node's name; together the directories are a pool. It stands in the place of targets."},
+     .help = "Directory that each node gives, such as '/tmp/hf-{node}' (or NODE:DIR,...); each file lies on some of the nodes",
+     .more = "{node} is the node's name. Together the directories are a pool, which replaces targets."},
     {.key = "domains",
      .kind = Path{&PlaceSettings::domains},
      .value = "FILE",
-     .help = "Lines NODE RACK [POWER]: the parts of a file go to different racks of --local",
-     .more = "They go to different power supplies too, as far as there are so many."},
+     .help = "File of lines NODE RACK [POWER]: the parts of a file go to different racks of --local",
+     .more = "They go to different power supplies too, if there are enough."},
 };
 
 }  // namespace

@@ -9,21 +9,21 @@ constexpr Record records[] = {
      .kind = Globs{&PolicySettings::path_globs},
      .value = "GLOB",
      .help = "Only files that match this glob (repeatable); without '/' it matches names",
-     .more = "Files that are created by plain calls (open, fopen) are protected only where a glob names them. A glob with '/' is held against the "
-             "absolute path; '*' matches '/' too."},
+     .more = "Files that plain calls (open, fopen) create are protected only if a glob names them. A glob with '/' is compared with "
+             "the absolute path; '*' matches '/' too."},
     {.key = "mounts",
      .kind = Word{&PolicySettings::mounts},
      .values = "any shared local",
      .value = "WHICH",
-     .help = "Where plain files that a --path names must lie: shared: on file systems that nodes share; local: on the node's own; any: on either"},
+     .help = "Apply --path to plain files on shared file systems (shared), node-local ones (local), or any"},
     {.key = "shared_mounts",
      .kind = Directories{&PolicySettings::shared_mounts},
      .value = "DIR,...",
-     .help = "Directories that nodes share, whatever the kind of their file system"},
+     .help = "Directories that count as shared by the nodes, whatever their file system"},
     {.key = "local_mounts",
      .kind = Directories{&PolicySettings::local_mounts},
      .value = "DIR,...",
-     .help = "Directories of each node's own, whatever the kind of their file system"},
+     .help = "Directories that count as node-local, whatever their file system"},
 };
 
 }  // namespace

@@ -18,9 +18,8 @@ constexpr Record records[] = {
      .values = "auto simple distributed distributed-separate",
      .value = "NAME",
      .help = "With --replicas: how they share writes",
-     .more = "distributed-separate: each replica writes a part of its own beside the file. The parts are joined before the program reads it, at a "
-             "sync and at "
-             "the close; after a job that was killed as a whole, by 'holdfast merge'."},
+     .more = "distributed-separate: each replica writes its own part beside the file. The parts are joined before the program reads "
+             "it, at a sync and at the close. If the whole job was killed, 'holdfast merge' joins them."},
 };
 
 }  // namespace

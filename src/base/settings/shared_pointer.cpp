@@ -11,14 +11,14 @@ constexpr Record records[] = {
      .values = "automatic window process individual single native",
      .value = "WHO",
      .help = "Who keeps a file's shared pointer: window, process, individual, single or native",
-     .more = "It is about the calls with _shared and _ordered in their names, on files that are protected or not. window: an MPI window; process: a "
-             "small server process; individual and single: records go to a log of each process and are merged; "
-             "native: the MPI, for files that are not protected. automatic begins with window."},
+     .more = "It applies to the calls with _shared and _ordered in their names, on files that are protected or not. window: an MPI "
+             "window. process: a small server process. individual and single: records go to a log of each process and are merged. "
+             "native: the MPI, for unprotected files only. automatic begins with window."},
     {.key = "merge",
      .kind = Either{&SharedPointerSettings::merge_later, "close", "later"},
      .hint = Hint::ours,
      .value = "WHEN",
-     .help = "When logs of records are joined with their file: at its close, or later, by 'holdfast merge'"},
+     .help = "When logs of records are merged into their file: at its close, or later, by 'holdfast merge'"},
     {.key = "max_metadata_records",
      .kind = Number<uint64_t>{&SharedPointerSettings::max_metadata_records, "a number of records", 1, 1ull << 32},
      .hint = Hint::ours,

@@ -16,20 +16,20 @@ constexpr Record records[] = {
      .kind = Number<int>{&WaitingSettings::patience, "a number of deadlines", 1, 1000},
      .hint = Hint::ours,
      .value = "N",
-     .help = "Deadlines to wait for calls while more targets are late than may be lost",
-     .more = "So many late targets at once are load and no loss: calls are waited for while any of them comes back."},
+     .help = "How many deadlines to wait while more targets are late than may be lost",
+     .more = "So many late targets at once are taken for load, not loss. Calls are waited for as long as some of them come back."},
     {.key = "locks",
      .kind = Word{&WaitingSettings::locks},
      .values = "auto kernel names",
      .value = "WAY",
-     .help = "How nodes keep each other out: kernel, names, or auto, by the mount",
-     .more = "auto: by the kernel's locks where the file system carries them to all nodes, else by names too. All programs that open a file must say "
-             "the same."},
+     .help = "How nodes exclude each other: kernel (its locks), names, or auto (by the mount)",
+     .more = "auto: by the kernel's locks if the file system carries them to all nodes, else by names too. All programs that open a "
+             "file must use the same value."},
     {.key = "lock_patience",
      .kind = Duration{&WaitingSettings::lock_patience_ms, 1, day_ms, "30s or 10min"},
      .hint = Hint::ours,
      .value = "TIME",
-     .help = "How long a file's lock is waited for"},
+     .help = "How long to wait for a file's lock"},
 };
 
 }  // namespace

@@ -257,9 +257,9 @@ void say_what_was_written_later(const Survey& survey, const checkpoint::Checkpoi
   for (const checkpoint::Checkpoint& one : survey.checkpoints) {  // as they were written
     const bool is_alone = one.run != which.run || one.attempt.number != which.attempt.number || one.attempt == which.attempt;
     if (&one > &which && one.step == which.step && one.has_all() && !one.whole())
-      say("holdfast: checkpoint {} of attempt {} was written later and cannot be read: more nodes are lost than its scheme bears; this is that of "
-          "attempt {}\n",
-          one.step, attempt_text(one.attempt, is_alone), attempt_text(which.attempt, is_alone));
+      say("holdfast: this is checkpoint {} of attempt {}; that of attempt {} was written later, but more nodes are lost than its "
+          "scheme tolerates\n",
+          one.step, attempt_text(which.attempt, is_alone), attempt_text(one.attempt, is_alone));
   }
 }
 
@@ -326,9 +326,8 @@ void add_checkpoints(CLI::App& app, int& code) {
   sub->add_option("PATTERN", options->pattern, "As given to run --checkpoint: only these")->type_name("");
   sub->add_flag("--verify", options->verify, "Read all of them, and check every checksum and every row's code");
   sub->add_option("--drop", options->drop, "Remove this checkpoint from all nodes")->type_name("STEP");
-  sub->add_option("--repair", options->repair, "Write the files of this checkpoint that lack units again, whole, over the nodes that answer")
-      ->type_name("STEP");
-  sub->add_option("--drain", options->drain, "Make plain files of this checkpoint: at its own paths, or below DIR with the names they have from here")
+  sub->add_option("--repair", options->repair, "Rewrite the files of this checkpoint that lack units, over the nodes that answer")->type_name("STEP");
+  sub->add_option("--drain", options->drain, "Make this checkpoint's files plain: at their own paths, or below DIR by their paths relative to here")
       ->type_name("STEP [DIR]")
       ->expected(1, 2);
   sub->add_flag("--json", options->json, "For machines");

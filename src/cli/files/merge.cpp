@@ -122,9 +122,11 @@ class Merging {
     if (options_.discard) return discard(sessions);
     const auto old = std::find_if(sessions.begin(), sessions.end(), [](const LeftSession& s) { return s.superseded && s.records > 0; });
     if (old != sessions.end())
-      return Status(Kind::stale, fmt::format("{}: {} of an earlier run were left unmerged before a later run opened the file, and their places "
-                                             "may be taken; nothing was changed; to throw them away: holdfast merge --discard {}",
-                                             path_, plural(old->records, "record"), path_));
+      return Status(
+          Kind::stale,
+          fmt::format("{}: {} of an earlier run were not merged before a later run, which may have taken their places; nothing was changed; "
+                      "to discard them: holdfast merge --discard {}",
+                      path_, plural(old->records, "record"), path_));
     for (const LeftSession& session : sessions) HF_TRY(left_->check_not_running(session));
     for (const LeftSession& session : sessions) HF_TRY(merge(session));
     return Status();
@@ -232,21 +234,25 @@ class Merging {
     } else if (session.about.file_id.empty()) {
       auto now = catalog::look(path_, true);
       if (!now)
-        return Status(Kind::stale, fmt::format("{}: the file is gone, and {} for it are left in {}; put the file back, or throw the records "
-                                               "away: holdfast merge --discard {}",
-                                               path_, plural(session.records, "record"), left_->shelf().where(), path_));
+        return Status(Kind::stale,
+                      fmt::format("{}: the file is gone, and {} for it are left in {}; put the file back, or discard the records: holdfast merge "
+                                  "--discard {}",
+                                  path_, plural(session.records, "record"), left_->shelf().where(), path_));
       const bool same = now->inode == session.about.inode || !catalog::keeps_inode_numbers(path_);
       const bool as_left = !session.note.closed || !session.note.main.known() ||
                            (now->size == session.note.main.size && now->change_ns == session.note.main.change_ns);
       if (options_.accept_changes || (same && as_left)) return Status();
       if (same)
-        return Status(Kind::stale, fmt::format("{}: the file was changed after the run that left {} for it; if they still fit: holdfast merge "
-                                               "--accept-changes {}; else throw them away with --discard",
-                                               path_, plural(session.records, "record"), path_));
+        return Status(
+            Kind::stale,
+            fmt::format("{}: the file was changed after the run that left {} for it; if they still fit: holdfast merge --accept-changes {}; "
+                        "else discard them with --discard",
+                        path_, plural(session.records, "record"), path_));
     }
-    return Status(Kind::stale, fmt::format("{}: the file was replaced after the run that left {} for it; nothing was changed; if they fit the new "
-                                           "file: holdfast merge --accept-changes {}; else throw them away with --discard",
-                                           path_, plural(session.records, "record"), path_));
+    return Status(Kind::stale,
+                  fmt::format("{}: the file was replaced after the run that left {} for it; nothing was changed; if they fit: holdfast merge "
+                              "--accept-changes {}; else discard them with --discard",
+                              path_, plural(session.records, "record"), path_));
   }
 
   Status merge(const LeftSession& session) {
@@ -348,7 +354,7 @@ void add_merge(CLI::App& app, int& code) {
   sub->add_option("PATH", options->paths, "Files that were written through a shared file pointer, or by replicas, each its own part")->required();
   sub->add_flag("--discard", options->discard, "Throw the records or parts away instead, those of earlier runs too");
   sub->add_flag("--accept-changes", options->accept_changes, "Merge although the file was changed or replaced after the run");
-  sub->add_flag("--break-locks", options->break_locks, "First remove the locks by name of logs, as of jobs that have died on other nodes");
+  sub->add_flag("--break-locks", options->break_locks, "First remove the logs' locks by name, such as those of jobs that died on other nodes");
   sub->add_flag("--json", options->json, "The outcome for a machine");
   options->settings.add_finding(*sub);
   sub->footer(

@@ -20,7 +20,7 @@ namespace {
 Status check_file(const std::string& path, const file::LeftParts& left, const MergeOfParts& options) {
   const auto refused = [&](const char* what) {
     return Status(Kind::stale, fmt::format("{}: the file {} the job that left {} for it in parts; nothing was changed; if they fit: holdfast merge "
-                                           "--accept-changes {}; else throw them away with --discard",
+                                           "--accept-changes {}; else discard them with --discard",
                                            path, what, plural(left.writes, "write"), shell_word(path)));
   };
   const auto now = catalog::look(path, true);

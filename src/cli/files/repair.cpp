@@ -179,20 +179,19 @@ void add_repair(CLI::App& app, int& code) {
   auto options = std::make_shared<RepairOptions>();
   CLI::App* sub = app.add_subcommand("repair", "Rebuild what is lost, stale or damaged");
   sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
-  sub->add_option("--replace", options->replacements, "Put the empty directory NEW in target OLD's place (repeatable); OLD=OLD: use OLD, emptied")
+  sub->add_option("--replace", options->replacements,
+                  "Replace target OLD by the empty directory NEW (repeatable); OLD=OLD uses OLD again once it is empty")
       ->type_name("OLD=NEW")
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
-  sub->add_flag(
-      "--onto-live", options->onto_live,
-      "Put nodes of a pool that live and keep nothing of the file in the places of its lost members, or write it anew over those that live");
-  sub->add_flag("--revert", options->revert, "Where the path was changed from outside: put back what the targets hold");
-  sub->add_flag("--break-locks", options->break_locks,
-                "First remove the locks that others hold by name, as of programs that have died on other nodes");
+  sub->add_flag("--onto-live", options->onto_live,
+                "Replace lost members by live nodes of the pool that hold nothing of the file, or rewrite the file over the live nodes");
+  sub->add_flag("--revert", options->revert, "If the path was changed from outside: put back what the targets hold");
+  sub->add_flag("--break-locks", options->break_locks, "First remove locks that others hold by name, such as programs that died on other nodes");
   sub->add_flag("--json", options->json, "The outcome for a machine");
   options->settings.add_finding(*sub);
-  options->settings.add(*sub, "domains", "With --onto-live: lines NODE RACK [POWER]; the parts go to different racks");
+  options->settings.add(*sub, "domains", "With --onto-live: file of lines NODE RACK [POWER]; the parts go to different racks");
   sub->footer(
       "Example:\n  holdfast repair out.dat --replace /mnt/b=/mnt/g\n"
       "It may be interrupted and run again.\n"

@@ -17,10 +17,10 @@ namespace {
 
 std::string health_line(const engine::FileStatus& s) {
   const std::string name = coloured(engine::health_name(s.health), colour_of(s.health));
-  if (s.health == engine::Health::lost) return name + ": more is gone than the code can bear";
+  if (s.health == engine::Health::lost) return name + ": more is gone than the code tolerates";
   if (s.health == engine::Health::unknown) return name + ": too much is out of reach to tell whether anything is lost";
-  if (s.tolerates_more == 0) return name + ": readable, but no further loss can be borne";
-  return fmt::format("{}: can bear the loss of {}", name,
+  if (s.tolerates_more == 0) return name + ": readable, but no further loss is tolerated";
+  return fmt::format("{}: tolerates the loss of {}", name,
                      s.health == engine::Health::healthy ? plural(uint64_t(s.tolerates_more), "target") : fmt::format("{} more", s.tolerates_more));
 }
 

@@ -198,7 +198,7 @@ int stop(const AgentsOptions& options) {
 
 std::string why_left_dead(const target::AgentNote& note) {
   return fmt::format(
-      "the agent of node {} was killed four times within a minute and is not started again; when you know why, run there: holdfast "
+      "the agent of node {} was killed four times within a minute and stays down; find out why, then run there: holdfast "
       "agents start --node {} {}",
       note.node, note.node, fmt::join(note.directories, " "));
 }
@@ -264,9 +264,10 @@ void add_agents(CLI::App& app, int& code) {
   CLI::Option* const node =
       starting->add_option("--node", options->node, "This node alone, by that name (Slurm's in a job step, else its short host name)")
           ->type_name("NAME");
-  CLI::Option* const hosts = starting->add_option("--hosts", options->hosts, "Those of these nodes")->type_name("LIST|FILE")->excludes(node);
+  CLI::Option* const hosts =
+      starting->add_option("--hosts", options->hosts, "Start the agents of these nodes")->type_name("LIST|FILE")->excludes(node);
   CLI::Option* const with =
-      starting->add_option("--with", options->with, "How they are started: a command such as 'ssh {node}'")->type_name("COMMAND")->excludes(node);
+      starting->add_option("--with", options->with, "Command that starts them, such as 'ssh {node}'")->type_name("COMMAND")->excludes(node);
   starting->add_option("--linger", options->linger_s, "End when nobody has been connected for so many seconds (0: never)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9));

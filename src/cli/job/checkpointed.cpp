@@ -182,8 +182,8 @@ class Attempts {
     run_.simulated = options_.simulated_nodes > 0;
     run_.teams = options_.teams;
     if (options_.restarts > 0 && !run_.simulated && is_slurm_job() && !is_known_to_outlive_nodes())
-      say("holdfast: Slurm ends a job that loses a node, and then nothing is started again; begin it with salloc --no-kill or sbatch --no-kill "
-          "where it was not\n");
+      say("holdfast: Slurm ends a job that loses a node, and then nothing is started again; begin the job with salloc --no-kill "
+          "or sbatch --no-kill\n");
     if (options_.resume) find_run();
     for (int again = 0;; ++again) {
       if (const Status ready = prepare(again > 0 || options_.resume); !ready) return fail(ready, exit_restart_refused);
@@ -337,12 +337,12 @@ class Attempts {
 
   std::string why_unreadable(const Survey& survey, const Checkpoint& lost) const {
     if (const checkpoint::Protected* const damaged = damaged_file(lost, damaged_))
-      return fmt::format("{} is damaged beyond what {} bears; see: holdfast checkpoints --verify", damaged->version.file, *settings_.protect);
-    return fmt::format("more of its nodes are lost than {} bears; what {} had would help", *settings_.protect, missing_of(survey, lost));
+      return fmt::format("{} is damaged beyond what {} tolerates; see: holdfast checkpoints --verify", damaged->version.file, *settings_.protect);
+    return fmt::format("more of its nodes are lost than {} tolerates; bring back the data of {}", *settings_.protect, missing_of(survey, lost));
   }
 
   std::string why_gone(const Survey& survey) const {
-    return fmt::format("more of its nodes are lost than {} bears; what {} had would help", *settings_.protect,
+    return fmt::format("more of its nodes are lost than {} tolerates; bring back the data of {}", *settings_.protect,
                        fmt::join(nodes_that_would_help(*seen_, survey), ", "));
   }
 
@@ -630,7 +630,7 @@ Status check_checkpoints(const Settings& settings, const CheckpointOptions& opti
   HF_TRY(checkpoint::Patterns::parse(settings.checkpoint, settings.complete).status());
   if (settings.local.empty() || !settings.protects())
     return bad(
-        "--checkpoint keeps the files on the nodes' own disks: say where and how with --local '/tmp/hf-{node}' --protect rs:4+2, or try it on one "
+        "--checkpoint keeps files on the nodes' own disks: add --local '/tmp/hf-{node}' --protect rs:4+2, or try it on one "
         "machine with --simulate-nodes 6");
   if (!options.restart_with.empty()) HF_TRY(restart_words("--restart-with", options.restart_with, "0", {"n1"}).status());
   if (options.simulated_loss.empty()) return {};

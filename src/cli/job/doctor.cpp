@@ -105,8 +105,8 @@ void look_at_locks(Findings& found, const std::string& path, int directory, uint
     found.fail(fmt::format("{}: the kernel's locks stop at the node there, and the setting locks is 'kernel': set it to auto", path));
   else
     found.warn(
-        fmt::format("{}: the kernel's locks stop at the node, so names are locks too: mount it so that its server has the locks "
-                    "(NFS without nolock and local_lock, Lustre with flock), or go on, more slowly",
+        fmt::format("{}: the kernel's locks stop at the node, so slower locks by name are used too: mount it with locks at its server (NFS "
+                    "without nolock and local_lock, Lustre with flock)",
                     path));
 }
 

@@ -54,9 +54,10 @@ Result<JobAgents> resolve_pool(Settings& settings, const PoolOptions& options) {
     if (scheme && scheme->width() > 1)
       return Status(
           Kind::invalid,
-          fmt::format("{} needs {} nodes and this is one ({}): the largest scheme that fits is none, for one node alone bears no loss; name "
-                      "the nodes with --hosts n1,n2,..., or try it on this machine with --simulate-nodes {} in the place of --local",
-                      scheme->name(), scheme->width(), hosts->front(), scheme->width()));
+          fmt::format(
+              "{} needs {} nodes and this is one ({}), which fits no scheme; name the nodes with --hosts n1,n2,..., or try it on this machine with "
+              "--simulate-nodes {} instead of --local",
+              scheme->name(), scheme->width(), hosts->front(), scheme->width()));
   }
   JobAgents job{std::move(nodes), std::move(patterns), {options.with, options.linger_s}};
   HF_TRY(start_agents(job));

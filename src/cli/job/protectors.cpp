@@ -88,10 +88,9 @@ std::vector<Status> Protectors::start(const checkpoint::Run& run, const Settings
     const bool here = run.simulated || node.empty() || is_own_node(node);
     const std::string way = here ? "" : way_to(node, with);
     if (!here && way.empty()) {
-      remarks.emplace_back(Kind::invalid,
-                           fmt::format("nothing protects what is written on node {}: say with --with 'ssh {{node}}' how something is started "
-                                       "there",
-                                       node));
+      remarks.emplace_back(
+          Kind::invalid,
+          fmt::format("nothing protects what is written on node {}: name the command that starts programs there: --with 'ssh {{node}}'", node));
       continue;
     }
     orders_[address] = orders_for(address, run, settings);

@@ -132,9 +132,10 @@ Result<std::vector<std::string>> with_slurm_nodes(const std::vector<std::string>
 Result<std::vector<std::string>> on_live_nodes(const std::vector<std::string>& command, const Mpi& mpi, const NodesNow& now) {
   if (const HostWords* words = host_words_of(mpi)) return with_mpi_hosts(command, *words, now);
   if (base_name(command[0]) == "srun") return with_slurm_nodes(command, now);
-  return Status(Kind::unsupported, fmt::format("where {} starts its ranks is not known, so it is started as it is, also on lost nodes; say how with "
-                                               "--restart-with 'mpirun --host {{nodes}} ...'",
-                                               command[0]));
+  return Status(Kind::unsupported,
+                fmt::format("where {} starts its ranks is not known, so it is started unchanged, also on lost nodes; give the command: "
+                            "--restart-with 'mpirun --host {{nodes}} ...'",
+                            command[0]));
 }
 
 Result<std::vector<std::string>> restart_words(const std::string& option, const std::string& text, const std::string& step,

@@ -142,9 +142,10 @@ Status open_targets(const Settings& settings, const std::vector<std::string>& co
     if (!names_a_node(target) && !catalog::look(target, true)) gone.push_back(path_from_here(target));
   for (const std::string& directory : likely_directories(settings, command))
     if (const std::string file = catalog::path_over_targets(directory, gone); !file.empty())
-      return Status(Kind::lost, fmt::format("target directory {} does not exist, and {} lies on it: bring it back (is a mount missing?), or "
-                                            "name with --targets where it is now",
-                                            gone.front(), file));
+      return Status(Kind::lost,
+                    fmt::format("target directory {} does not exist, and {} lies on it: bring it back (is a mount missing?), or name its new place "
+                                "with --targets",
+                                gone.front(), file));
   return status;
 }
 
@@ -153,8 +154,8 @@ void warn_where_no_library_goes(const Settings& settings, const RunOptions& opti
   const auto program = find_on_path(options.command[0]);
   const bool asks = settings.protects() || settings.buffers || settings.profile || settings.trace || settings.profile_mpi || !options.log.empty();
   if (asks && program && catalog::takes_no_library(program->c_str()))
-    say("holdfast: {} is linked statically or runs with other rights, so Holdfast cannot serve it: its files stay plain and are not counted; "
-        "link it dynamically\n",
+    say("holdfast: {} is linked statically or runs with other rights, so its files stay plain and are not counted; link it "
+        "dynamically\n",
         *program);
 }
 
@@ -269,8 +270,8 @@ int run(RunOptions& options) {
   if (Status ready = prepare_gathering(*settings); !ready) return fail(ready, refused);
 
   if (options.mpi.name == "posix" && options.library.empty() && settings->protects() && settings->path_globs.empty())
-    say("holdfast: no MPI is found behind '{}', and without --path no plain file is protected; name its files: --path "
-        "'*.dat'; if it starts an MPI program, name the library: --library openmpi4\n",
+    say("holdfast: no MPI is found behind '{}', so nothing is protected; name plain files: --path '*.dat'; if it starts an MPI "
+        "program, name the library: --library openmpi4\n",
         options.command[0]);
 
   warn_where_no_library_goes(*settings, options);
@@ -304,56 +305,54 @@ int run(RunOptions& options) {
 
 void add_replicas(CLI::App& sub, RunOptions& options) {
   sub.add_option("--replicas", options.replicas,
-                 "Run the program so many times side by side, as one: it survives the loss of all but one of its processes")
+                 "Run the program R times side by side, as one job: of each rank's R processes, all but one may be lost")
       ->type_name("R");
   sub.add_option("--relaunch", options.relaunches,
-                 "With --replicas: start the command again so many times for a team that is lost; it catches up with the others by what they have "
-                 "written down (0; 1 with --checkpoint or --restart-command)")
+                 "With --replicas: how often a lost team may be started again; it catches up from the logs of the others (0; 1 with "
+                 "--checkpoint or --restart-command)")
       ->type_name("N")
       ->check(CLI::Range(0, redundant::most_teams - redundant::most_replicas));
-  sub.add_option(
-         "--restart-command", options.restart_command,
-         "The command of a team that is started again, where the program goes on from a checkpoint of its own then: its words, with {step} for "
-         "the checkpoint of --checkpoint that it goes on from")
+  sub.add_option("--restart-command", options.restart_command,
+                 "Command of a team that is started again, if it then goes on from its own checkpoint. {step} stands for the number of "
+                 "that checkpoint of --checkpoint")
       ->type_name("COMMAND");
-  sub.add_option("--relaunch-log", options.relaunch_log, "How much each rank may write down for that (256MiB)")->type_name("SIZE");
+  sub.add_option("--relaunch-log", options.relaunch_log, "How much each rank may log for --relaunch (256MiB)")->type_name("SIZE");
   sub.add_option("--spare-hosts", options.spare_hosts,
-                 "Where a team that is started again puts the ranks of a node that does not answer any more: n8,n9")
+                 "Nodes for the ranks of a team that is started again when their own node does not answer: n8,n9")
       ->type_name("LIST");
-  sub.add_option("--compare", options.compare, "With --replicas: what they compare: files, or messages (of MPI) as well (files)")->type_name("WHAT");
+  sub.add_option("--compare", options.compare, "With --replicas: what they compare: files, or messages (MPI messages as well) (files)")
+      ->type_name("WHAT");
   sub.add_flag("--rehearse", options.rehearses,
-               "With --replicas: where they differ say so and go on with what the first one does, to find what a program does not do twice alike");
+               "With --replicas: report each difference and go on as the first one does, to find what a program does differently each "
+               "time");
 }
 
 void add_pool(CLI::App& sub, PoolOptions& pool) {
-  sub.add_option("--hosts", pool.hosts, "The nodes that give the directory of --local, where no resource manager says it")->type_name("LIST|FILE");
-  sub.add_option("--with", pool.with, "How agents of other nodes are started: a command such as 'ssh {node}' (in a Slurm job a step of the job)")
+  sub.add_option("--hosts", pool.hosts, "The nodes that give the directory of --local, if no resource manager names them")->type_name("LIST|FILE");
+  sub.add_option("--with", pool.with, "Command that starts the agents of other nodes, such as 'ssh {node}' (in a Slurm job: a job step)")
       ->type_name("COMMAND");
-  sub.add_option("--agent-linger", pool.linger_s, "Agents that it starts end when nobody has been connected for so many seconds (60)")
+  sub.add_option("--agent-linger", pool.linger_s, "Agents that this run starts end after so many seconds without a connection (60)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 1000000000));
-  sub.add_option(
-         "--drain", pool.drain,
-         "What becomes plain at its own path. Of files that lie on the nodes of --local only: end: when the program has ended (the default inside an "
-         "allocation); none: they are named. Of checkpoints: last: the newest whole one when the job has ended (the default); every:N: each N-th "
-         "whole "
-         "one while it runs as well; none: it is named")
+  sub.add_option("--drain", pool.drain,
+                 "What becomes plain at its own path. Files that lie only on nodes of --local: with end all of them when the program "
+                 "has ended (the default in an allocation), with none they are only named. Checkpoints: with last the newest whole one "
+                 "at the end (the default), with every:N also each N-th one during the run, with none it is only named")
       ->type_name("WHEN");
 }
 
 void add_checkpoints(CLI::App& sub, CheckpointOptions& checkpoints) {
-  sub.add_flag("--resume", checkpoints.resume, "Begin with the newest whole checkpoint of the last run; from the start where there is none");
-  sub.add_option("--restarts", checkpoints.restarts, "Start the job again so many times where it fails, from its newest whole checkpoint")
+  sub.add_flag("--resume", checkpoints.resume, "Begin with the newest whole checkpoint of the last run, or from the start if there is none");
+  sub.add_option("--restarts", checkpoints.restarts, "Start a job that fails again, up to N times, from its newest whole checkpoint")
       ->type_name("N")
       ->check(CLI::Range(0, 1000));
-  sub.add_option(
-         "--restart-with", checkpoints.restart_with,
-         "The command of a job that is started again, where the program has another one then: its words, with {step} for the checkpoint that it "
-         "begins with (0: none) and {nodes} for the nodes that are there, n1,n2,...")
+  sub.add_option("--restart-with", checkpoints.restart_with,
+                 "Command of a job that is started again, if it differs from the first. {step} stands for the checkpoint that it begins "
+                 "with (0: none), {nodes} for the nodes that are there: n1,n2,...")
       ->type_name("COMMAND");
-  sub.add_option("--keep", checkpoints.keep, "Whole checkpoints that are kept (2)")->type_name("N")->check(CLI::Range(1, 1000));
+  sub.add_option("--keep", checkpoints.keep, "How many whole checkpoints are kept (2)")->type_name("N")->check(CLI::Range(1, 1000));
   sub.add_option("--simulate-loss", checkpoints.simulated_loss,
-                 "Lose these nodes of --simulate-nodes, with all that lies on them, once this checkpoint is whole: 1,4@30")
+                 "Lose these nodes of --simulate-nodes, with all their data, once this checkpoint is whole: 1,4@30")
       ->type_name("NODE,...@STEP");
 }
 
@@ -378,10 +377,10 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   s.add_config(*sub);
   sub->add_option("--log", options->log, "As --profile, with the log at this path; see 'holdfast report'")->type_name("FILE");
   sub->add_flag("--measure", options->measure,
-                "Run it twice in turn, without and with the settings that 'holdfast advise' is about, and say what they gain");
+                "Run the program twice, without and with the settings of 'holdfast advise', and report what they gain");
   sub->add_flag("--json", options->json, "With --measure: the result as one line of JSON at the end of standard output");
   sub->add_option("--simulate-nodes", options->simulated_nodes,
-                  "Keep the files on so many nodes, which are directories ./holdfast-nodes/n1, ... with an agent each on this machine")
+                  "Keep the files on N simulated nodes: directories ./holdfast-nodes/n1, ... on this machine, with an agent each")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   add_replicas(*sub, *options);
@@ -390,12 +389,9 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)")->type_name("NAME|PATH");
   sub->footer(
       "Example:\n"
-      "  holdfast run --protect rs:4+2 --targets /mnt/a,/mnt/b,/mnt/c,/mnt/d,/mnt/e,/mnt/f mpirun -n 4 "
-      "./app\n"
-      "Exit status: the program's; 2 where the settings were refused and nothing was started; 120 replicas differ; 121 all replicas of a rank are "
-      "lost; 122 a restart was refused; 123 where it is 0 and a checkpoint is not protected, or files stay on nodes' disks that were to be brought "
-      "to "
-      "their paths.");
+      "  holdfast run --protect rs:4+2 --targets /mnt/a,/mnt/b,/mnt/c,/mnt/d,/mnt/e,/mnt/f mpirun -n 4 ./app\n"
+      "Exit status: the program's; 2 the settings were refused and nothing was started; 120 replicas differ; 121 all replicas of a rank are "
+      "lost; 122 a restart was refused; 123 the program ended well, but a checkpoint is not protected, or files are still on nodes' disks only.");
   sub->callback([options, &code, &program] {
     options->command = program;
     code = run(*options);

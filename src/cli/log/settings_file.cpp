@@ -64,10 +64,10 @@ void keep_protection(const std::string& path, const std::vector<ConfigEntry>& en
                                             [&](const std::string& glob) { return glob == wanted || glob_matches(glob, wanted); });
                        });
   if (covered) return;
-  written.left_out.push_back(fmt::format(
-      "{} protects files, and the globs for buffers ({}) would change which: add them to path by hand if these files may be protected too, "
-      "or name another FILE",
-      path, fmt::join(globs->values, ", ")));
+  written.left_out.push_back(
+      fmt::format("{} protects files, and the globs for buffers ({}) would change which; if these files may be protected too, add the "
+                  "globs to path by hand, or name another FILE",
+                  path, fmt::join(globs->values, ", ")));
   std::erase_if(settings, [](const Setting& s) { return s.key == "path" || s.key == "buffer"; });
 }
 

@@ -235,7 +235,7 @@ void print_interval(const Facts& facts) {
 
 void print_schemes(const PlanOptions& options, const Facts& facts) {
   show("what a scheme costs and buys\n");
-  std::vector<std::string> headings{"scheme", ">bears", ">volume"};
+  std::vector<std::string> headings{"scheme", ">tolerates", ">volume"};
   if (facts.has_job()) headings.insert(headings.end(), {">checkpoint", ">interval", ">waste"});
   if (facts.target_mtbf > 0) headings.insert(headings.end(), {">mean time to loss", ">loss within " + human_time(facts.within)});
   Table table(headings);
@@ -274,7 +274,7 @@ nlohmann::json json_of_plan(const PlanOptions& options, const Facts& facts) {
   for (const layout::Scheme& scheme : facts.schemes) {
     const Worth worth = worth_of(scheme, options, facts);
     out["schemes"].push_back({{"scheme", scheme.name()},
-                              {"bears", scheme.m},
+                              {"tolerates", scheme.m},
                               {"volume", worth.volume},
                               {"checkpoint_seconds", known(worth.checkpoint)},
                               {"interval_seconds", known(worth.interval)},

@@ -126,10 +126,10 @@ nlohmann::json json_of(const std::vector<SchemeReliability>& all, const Reliabil
   nlohmann::json out{{"nodes", options.nodes}, {"failures", options.failures}};
   if (mean_failures > 0) out["mean_failures_in_window"] = mean_failures;
   for (const SchemeReliability& worth : all) {
-    nlohmann::json one{{"scheme", worth.scheme.name()}, {"nodes_of_a_row", worth.spread.nodes},
-                       {"bears", worth.spread.bears},   {"groups", worth.groups.size()},
-                       {"stored", worth.stored},        {"sent", worth.sent},
-                       {"chunk_loss", worth.chunk},     {"job_loss", worth.job}};
+    nlohmann::json one{{"scheme", worth.scheme.name()},   {"nodes_of_a_row", worth.spread.nodes},
+                       {"tolerates", worth.spread.bears}, {"groups", worth.groups.size()},
+                       {"stored", worth.stored},          {"sent", worth.sent},
+                       {"chunk_loss", worth.chunk},       {"job_loss", worth.job}};
     if (worth.within) one["job_loss_in_window"] = *worth.within;
     if (worth.trial)
       one["check"] = {{"trials", worth.trial->trials}, {"losses", worth.trial->losses}, {"expected", worth.trial->expected}, {"z", worth.trial->z()}};
@@ -140,7 +140,7 @@ nlohmann::json json_of(const std::vector<SchemeReliability>& all, const Reliabil
 
 void print(const std::vector<SchemeReliability>& all, const ReliabilityOptions& options, double mean_failures) {
   show("{} nodes, of which {} fail at once\n", options.nodes, options.failures);
-  std::vector<std::string> headings{"scheme", ">nodes of a row", ">bears", ">stored", ">sent", ">a chunk is lost", ">the job loses data"};
+  std::vector<std::string> headings{"scheme", ">nodes of a row", ">tolerates", ">stored", ">sent", ">a chunk is lost", ">the job loses data"};
   if (mean_failures > 0) headings.push_back(">within " + options.window);
   if (options.check) headings.emplace_back(">trial");
   Table table(headings);

@@ -126,7 +126,7 @@ Status SharedCheckpoint::close(const Status& closed, bool and_remove, exchange::
     growing_.reset();
     ended = lost.status();
     if (lost && *lost > 0)
-      say(fmt::format("{}: protected, but {} of its targets are lost{}", path_, *lost, *lost >= most ? ", and it bears no further loss" : ""));
+      say(fmt::format("{}: protected, but {} of its targets are lost{}", path_, *lost, *lost >= most ? ", and no further loss is tolerated" : ""));
     const auto file = and_remove ? all.match(path_) : std::nullopt;
     if (file && ended)
       if (const Status removed = all.remove(*file); removed.kind() != Kind::not_found) ended = removed;

@@ -79,12 +79,11 @@ std::optional<Checkpoints::File> Checkpoints::match(const std::string& path, boo
 // Kind::invalid for the number of no rank, which no checkpoint would ever have a place for.
 Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_anew, const Listed& here) const {
   if (file.named.rank >= ranks)
-    return Status(
-        Kind::invalid,
-        fmt::format("{}: by its launcher the job has {} {}, so files are numbered 0 to {} and no checkpoint would have this one; number them so, "
-                    "or name each by a pattern without {{rank}}",
-                    file.path, ranks, noun_for(ranks, "rank"), ranks - 1),
-        EINVAL);
+    return Status(Kind::invalid,
+                  fmt::format("{}: the launcher gives the job {} {}, so only files numbered 0 to {} belong to a checkpoint; number them so, or use a "
+                              "pattern without {{rank}}",
+                              file.path, ranks, noun_for(ranks, "rank"), ranks - 1),
+                  EINVAL);
   const uint64_t counted = here.last_step(file.path).value_or(run.from ? run.from->step : 0) + written_anew;
   const uint64_t step = patterns.have_step() ? file.named.step : std::max<uint64_t>(counted, 1);
   const uint32_t place = patterns.place(file.named, ranks);

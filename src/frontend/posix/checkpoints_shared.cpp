@@ -81,11 +81,10 @@ Status Checkpoints::State::take_part(const LocalName& name) {
 
 Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags, mode_t mode) {
   if (!checkpoint::are_ranks_said())
-    return Status(
-        Kind::invalid,
-        "the job's launcher does not say how many ranks there are, and a file that all of them write is whole when all have; set PMI_SIZE to "
-        "their number for each rank",
-        EINVAL);
+    return Status(Kind::invalid,
+                  "the launcher does not give the number of ranks, which a file that all of them write needs; set PMI_SIZE to that "
+                  "number for each rank",
+                  EINVAL);
   std::lock_guard lock(state_->mutex);
   HF_TRY(state_->files.make());
   auto all = SharedFiles::look(state_->run, state_->settings);

@@ -53,12 +53,11 @@ OfCopies claim_of_content(Call call, const char* which, const Result<checkpoint:
 
 Status Checkpoints::State::check_replica(const std::string& path) const {
   if (run.teams < 2 || replica()) return {};
-  return Status(
-      Kind::unsupported,
-      path +
-          ": with --replicas a rank itself writes, renames and removes checkpoints, and this process is none (it was started by one, or has "
-          "not begun MPI yet); let the rank do it",
-      EOPNOTSUPP);
+  return Status(Kind::unsupported,
+                path +
+                    ": with --replicas only a rank writes, renames and removes checkpoints, and only after MPI_Init; a program that a rank "
+                    "starts cannot; let the rank do it",
+                EOPNOTSUPP);
 }
 
 // Where this replica has what was to be seen then: it has written that itself, or the attempt began with it. The program may have removed it since.

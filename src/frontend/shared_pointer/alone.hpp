@@ -27,8 +27,8 @@ class NoPointer : public SharedPointer {
   bool store(int64_t) override { return false; }
   Status failure() const override {
     return Status(Kind::unsupported,
-                  "nothing can keep a shared file pointer here: this MPI has no windows between the nodes, and not every "
-                  "rank could reach a server; try holdfast_shared_pointer=native");
+                  "no shared file pointer is possible here: this MPI has no windows between nodes, and not every rank reaches a server; "
+                  "try holdfast_shared_pointer=native");
   }
   const char* algorithm() const override { return "none"; }
 };

@@ -155,8 +155,8 @@ class LoggedRecords final : public RecordLog {
   Status told(const Status& status) const {
     if (status.ok() || status.kind() == Kind::unsupported || status.sentence().empty()) return status;
     return Status(status.kind(),
-                  fmt::format("{}: records of the shared file pointer: {}; nothing that was written is lost, it is kept in {}; when there is "
-                              "room again: holdfast merge {}",
+                  fmt::format("{}: records of the shared file pointer: {}; all that was written is kept in {}; when there is room again, run: "
+                              "holdfast merge {}",
                               plan_.path, status.sentence(), records_->where(), shell_word(plan_.path)),
                   status.sys_errno());
   }

@@ -19,8 +19,8 @@ __attribute__((constructor(104))) void own_calls_at_load() {
   if (!rank.empty() && rank != "0") return;
   const auto program = catalog::read_link("/proc/self/exe");
   complain(program ? *program : "this program",
-           "is a Go program, which makes its system calls itself, so Holdfast cannot serve it: its files stay plain, and in place of a protected "
-           "file it finds a note, of which it must not write; give it plain files (holdfast export, holdfast import)");
+           "is a Go program, which Holdfast cannot serve: it reads and would overwrite the notes that stand for protected files; "
+           "give it plain files (holdfast export, holdfast import)");
 }
 
 }  // namespace

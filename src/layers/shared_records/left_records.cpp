@@ -193,8 +193,8 @@ Status LeftRecords::check_not_running(const LeftSession& session) const {
       if (status.kind() == Kind::busy)
         return Status(
             Kind::busy,
-            fmt::format("the job that writes it is still running (its log {} is in use: {}); merge when it has ended, or with --break-locks "
-                        "if it has died on another node",
+            fmt::format("the job that writes it is still running (its log {} is in use: {}); merge when it has ended, or with --break-locks if "
+                        "it died on another node",
                         log.object_name, status.sentence()));
     }
   return Status();

@@ -102,8 +102,8 @@ Result<std::unique_ptr<SharedRecords>> SharedRecords::open(exchange::Exchange& r
   HF_TRY(exchange::agree(ranks, status));
   if (beginning.leftovers)
     notice = fmt::format(
-        "{}: an earlier run left records of its shared file pointer in {}; they are not merged into what this run "
-        "writes; holdfast merge --help says what can be done with them",
+        "{}: an earlier run left records of its shared file pointer in {}, and this run does not merge them; see: holdfast "
+        "merge --help",
         records->session_.path, records->shelf_->where());
   return records;
 }

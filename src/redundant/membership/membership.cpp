@@ -98,7 +98,7 @@ void Membership::compare_calls(const Team& its, int rank, Orders& orders) {
     told_of_calls_ = true;
     const auto of = [&](const Team& team) { return fmt::format("team {} after {} calls on files", number_of(team), team.left.at(rank)); };
     orders.push_back({.what = Order::say,
-                      .line = fmt::format("the replicas of rank {} have ended differently, {} and {}: what one of them did alone was not compared",
+                      .line = fmt::format("the replicas of rank {} have ended differently, {} and {}: what only one of them did was not compared",
                                           rank, of(other), of(its))});
   }
 }

@@ -255,7 +255,7 @@ class Job:
             native = self.test.native / "ck" / file.name
             assert native.exists() and file.read_bytes() == native.read_bytes(), f"{file.name} is not what the program writes"
         if self.beyond and code == REFUSED:
-            assert "more of its nodes are lost than rs:2+2 bears" in said, "it is not said why it was refused"
+            assert "more of its nodes are lost than rs:2+2 tolerates" in said, "it is not said why it was refused"
         elif self.beyond and code == NOT_PROTECTED:
             assert sums and re.search("no checkpoint is whole|is not protected|is protected; see|cannot be read: more of its nodes are lost", said), "it is not said what is not protected"
         else:

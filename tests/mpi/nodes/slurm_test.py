@@ -314,7 +314,7 @@ class Test:
             self.lose(3)
             assert job.wait(timeout=120) != 0, "the job ended well without its node"
             said = log.read_text()
-            assert said.count("begin it with salloc --no-kill or sbatch --no-kill") == 1, "it is said once what the allocation lacks"
+            assert said.count("begin the job with salloc --no-kill or sbatch --no-kill") == 1, "it is said once what the allocation lacks"
             assert "attempt 2" not in said, "nothing can be started again in an allocation that has ended"
             self.ranks_on = ["node1", "node2", "node4"]
             job = begin(COUNT - 1, "--restarts", "2", "--resume", salloc=("--no-kill",))

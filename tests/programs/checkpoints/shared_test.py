@@ -92,7 +92,7 @@ def what_cannot_be_read_is_passed_over(case):
             file.write(bytes([byte[0] ^ 1]))
     done = case.job(program(case), "run", "4", "0", pattern=PATTERN, options=("--resume", "--restarts", "1"))
     case.expect("attempts", ["attempt 2 begins with checkpoint 3" in done.stderr, "attempt 3 begins with checkpoint 2" in done.stderr], [True, True])
-    case.expect("what is said", "ck/ck.3 is damaged beyond what rs:2+1 bears" in done.stderr and "back to checkpoint 2" in done.stderr, True)
+    case.expect("what is said", "ck/ck.3 is damaged beyond what rs:2+1 tolerates" in done.stderr and "back to checkpoint 2" in done.stderr, True)
     case.expect("where the program begins", [line for line in done.stdout.splitlines() if "step" in line], ["begins after step 2", "ends after step 4"])
 
 

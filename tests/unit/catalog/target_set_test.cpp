@@ -95,7 +95,7 @@ TEST_F(TargetSetTest, TwoSetsDoNotMix) {
 TEST_F(TargetSetTest, ASetDoesNotGrow) {
   targets(3, "mirror:2");
   ASSERT_TRUE(open_or_create_set({target(0), target(1)}, settings));
-  EXPECT_TRUE(says(open_or_create_set(settings.targets, settings).status(), "cannot grow"));
+  EXPECT_TRUE(says(open_or_create_set(settings.targets, settings).status(), "members are fixed"));
 }
 
 TEST_F(TargetSetTest, OneDirectoryCannotBeTwoTargets) {

@@ -217,10 +217,9 @@ TEST(Membership, a_replica_that_ends_after_fewer_calls_than_its_twin_is_named) {
   EXPECT_EQ(lines(members.leaves(0, 0, false, 3)), "");
   EXPECT_EQ(lines(members.leaves(1, 0, false, 3)), "");
   EXPECT_EQ(lines(members.leaves(0, 1, false, 2)), "");
-  EXPECT_EQ(
-      lines(members.leaves(1, 1, false, 9)),
-      "the replicas of rank 1 have ended differently, team 0 after 2 calls on files and team 1 after 9 calls on files: what one of them did alone "
-      "was not compared\n");
+  EXPECT_EQ(lines(members.leaves(1, 1, false, 9)),
+            "the replicas of rank 1 have ended differently, team 0 after 2 calls on files and team 1 after 9 calls on files: what only one of "
+            "them did was not compared\n");
 }
 
 TEST(Membership, a_lost_team_is_not_compared) {

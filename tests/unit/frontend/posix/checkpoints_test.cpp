@@ -215,7 +215,7 @@ TEST_F(CheckpointsOfProcess, the_number_of_no_rank_is_refused_before_anything_is
   Status status;
   EXPECT_EQ(job->all->open_to_write(file("ck.14.2"), O_WRONLY | O_CREAT, 0644, status), -1);
   EXPECT_EQ(status.to_errno(), EINVAL);
-  EXPECT_TRUE(catalog::says(status, "the job has 2 ranks, so files are numbered 0 to 1"));
+  EXPECT_TRUE(catalog::says(status, "gives the job 2 ranks, so only files numbered 0 to 1"));
   Job::write(job->path("plain"), "content");
   EXPECT_TRUE(catalog::says(job->all->take(job->path("plain"), file("ck.14.7")), "numbered 0 to 1"));
   for (const State state : checkpoint::all_states) EXPECT_FALSE(has(state, "ck.14.2") || has(state, "ck.14.7"));
