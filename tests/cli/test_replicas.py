@@ -494,6 +494,20 @@ class Replicas(ReplicatedTest):
                 self.assertIn("holdfast-team-", place)
                 self.assertFalse(os.path.exists(place), "it goes with the job")
 
+    def test_ranks_beyond_the_cores_give_their_turns_away(self):
+        """Each launcher of Open MPI counts its own ranks only. What the user says stands."""
+        cores = len(os.sched_getaffinity(0))
+        says = ["sh", "-c", "[ $OMPI_COMM_WORLD_RANK != 0 ] || echo turns: $OMPI_MCA_mpi_yield_when_idle."]
+        for ranks, given, expected in ((cores, None, "1"), (cores, "0", "0"), (cores // 2, None, "")):
+            for name, launcher in self.launchers(ranks):
+                if name != "openmpi" or ranks == 0:
+                    continue
+                self.env.pop("OMPI_MCA_mpi_yield_when_idle", None)
+                if given:
+                    self.env["OMPI_MCA_mpi_yield_when_idle"] = given
+                done = self.replicas(*launcher, *says, expect=None)
+                self.assertIn(f"turns: {expected}.", done.stdout, done.stderr)
+
     def test_an_abort_is_the_programs_own(self):
         for name, launcher in self.launchers():
             with self.subTest(name):

@@ -252,13 +252,14 @@ Status check_places(const std::vector<std::string>& command, const Mpi& mpi, int
 namespace {
 
 // Ranks beyond the cores that this process may use take turns, and wait for each other.
-std::string said_of_this_node(int teams, int ranks) {
+void share_this_node(int teams, int ranks, TeamPlaces& places) {
   cpu_set_t cores;
   const int count = ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 0;
-  const std::string said = fmt::format("{} teams share this node; its loss is not survived", teams);
-  if (count == 0 || teams * ranks <= count) return said;
-  return fmt::format("{}; all their ranks are {}, and there {} {} core{}: they take turns", said, teams * ranks, count == 1 ? "is" : "are", count,
-                     count == 1 ? "" : "s");
+  places.takes_turns = count > 0 && teams * ranks > count;
+  places.said = fmt::format("{} teams share this node; its loss is not survived", teams);
+  if (places.takes_turns)
+    places.said += fmt::format("; all their ranks are {}, and there {} {} core{}: they take turns", teams * ranks, count == 1 ? "is" : "are", count,
+                               count == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -268,12 +269,13 @@ Result<TeamPlaces> place_teams(const std::vector<std::string>& command, const Mp
   TeamPlaces places;
   places.commands.assign(size_t(teams), command);
   const HostWords* const words = host_words_of(mpi);
-  places.said = said_of_this_node(teams, words ? all_ranks(command) : 1);
+  share_this_node(teams, words ? all_ranks(command) : 1, places);
   if (!words) return places;
   const Dealer dealer(command, *words, mpi.name.starts_with("openmpi"), teams);
   if (!dealer.names_none().empty()) return names_no_host(dealer.names_none());
   places.far = dealer.far();
   if (!places.far) return places;
+  places.takes_turns = false;
   places.lists = words->list, places.files = words->file, places.room = dealer.room();
   places.nodes.assign(size_t(teams), dealer.nodes());
   if (const std::string lack = dealer.lack(); !lack.empty()) {

@@ -85,6 +85,9 @@ bool write_whole(int fd, const char* data, size_t bytes) {
 // team has a place of its own for it.
 constexpr const char* place_of_open_mpi = "OMPI_MCA_orte_tmpdir_base";
 
+// Each launcher counts its own ranks only, and theirs would spin while those of other teams need the cores.
+constexpr const char* turns_of_open_mpi = "OMPI_MCA_mpi_yield_when_idle";
+
 class LauncherPlaces {
  public:
   LauncherPlaces() = default;
@@ -110,7 +113,8 @@ class LauncherPlaces {
 class Job {
  public:
   Job(const Teams& teams, TeamPlaces places, std::optional<TeamPlaces> of_restart, LauncherPlaces& made, JobState state)
-      : hosts_(std::move(places), teams.spare_hosts, [&made] { return made.make(); }),
+      : takes_turns_(places.takes_turns),
+        hosts_(std::move(places), teams.spare_hosts, [&made] { return made.make(); }),
         find_beginning_(teams.beginning),
         teams_(size_t(teams.count)),
         places_(made),
@@ -141,6 +145,7 @@ class Job {
 
   Result<std::vector<std::string>> next_command(const Frame& frame, std::string& told_of_checkpoints);
 
+  const bool takes_turns_;
   SpareHosts hosts_;
   std::optional<SpareHosts> restart_hosts_;  // of another command
   const FindBeginning find_beginning_;
@@ -177,6 +182,7 @@ Status Job::start(int number, const std::vector<std::string>& command, const std
     ::setenv(redundant::orders_variable, text.c_str(), 1);
     ::setenv(checkpoint::team_variable, told_of_checkpoints.c_str(), 1);
     if (!place.empty()) ::setenv(place_of_open_mpi, place.c_str(), 1);
+    if (takes_turns_) ::setenv(turns_of_open_mpi, "1", 0);
     ::personality(ADDR_NO_RANDOMIZE);
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
     become(command);
