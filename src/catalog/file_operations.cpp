@@ -140,16 +140,18 @@ Status say_where(const std::string& path, const Settings& settings) {
   return there->path_keeper->publish(there->manifest, true);
 }
 
-// By one rename; what was there is `aside` then, by its sidecar alone. No loss of power leaves one file's sidecar beside what leads to the other. A sidecar
-// that is missing after the rename is made by the next who writes.
-Status take_path(const std::string& from, const std::string& path, const std::string& aside) {
+// By one rename; what was there is `aside` then, by its sidecar alone. No loss of power leaves one file's sidecar beside what leads to the other.
+Status take_entry(const std::string& from, const std::string& path, const std::string& aside) {
   HF_TRY(move(sidecar_of(path), sidecar_of(aside), true));
   Status entry = sync_directory(parent_of(path));
   if (entry.ok()) entry = move(from, path);
-  if (!entry.ok()) {
-    (void)move(sidecar_of(aside), sidecar_of(path), true);
-    return entry;
-  }
+  if (!entry.ok()) (void)move(sidecar_of(aside), sidecar_of(path), true);
+  return entry;
+}
+
+// The same for a protected file. A sidecar that is missing after the rename is made by the next who writes.
+Status take_path(const std::string& from, const std::string& path, const std::string& aside) {
+  HF_TRY(take_entry(from, path, aside));
   if (sync_directory(parent_of(path)).ok()) (void)move(sidecar_of(from), sidecar_of(path), true);
   return {};
 }
@@ -249,12 +251,8 @@ Status give_way_to_plain(const Located& located, const std::string& copy, const 
   if (!located.read_only.ok() || !is_our_entry(entry, located.manifest) || !leads_by_itself(path, located.manifest))
     return Status(Kind::unsupported, path + " is no entry of its own of the protected file; bring it back first: holdfast repair " + path);
   HF_TRY(be_found_by_sidecar(located, aside));
-  HF_TRY(move(sidecar_of(path), sidecar_of(aside), true));
-  if (const Status renamed = move(copy, path); !renamed.ok()) {
-    (void)move(sidecar_of(aside), sidecar_of(path), true);
-    return renamed;
-  }
-  HF_TRY(sync_directory(parent_of(path)));
+  HF_TRY(take_entry(copy, path, aside));
+  // Which makes it durable before it takes anything from the targets.
   return remove(aside, settings);
 }
 

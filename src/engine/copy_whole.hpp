@@ -8,7 +8,7 @@
 
 namespace holdfast::engine {
 
-// The first `size` bytes; zeros stay holes, and the size is set last. Nothing is synced. Kind::busy where `from` becomes shorter meanwhile; ECANCELED
+// The first `size` bytes; zeros stay holes. The size is set last, by a commit: all of it is durable then, whatever a close is to do. Kind::busy where `from` becomes shorter meanwhile; ECANCELED
 // where `progress`, if there is one, asks to stop.
 Status copy_whole(FileLayer& from, uint64_t size, ProtectedFile& to, const std::string& from_path, const Progress& progress = {});
 

@@ -62,7 +62,6 @@ class Restripe {
     if (!file) return file.status();
     const auto size = old.size();
     Status status = size ? copy_whole(old, *size, **file, path_, progress_) : size.status();
-    if (status.ok()) status = (*file)->sync();
     const size_t lost = (*file)->lost_members().size();
     const Status closed = (*file)->close();
     if (status.ok()) status = closed;

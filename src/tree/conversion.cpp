@@ -31,7 +31,6 @@ Status fill(int source, const std::string& source_path, catalog::Located located
   if (!file) return file.status();
   const auto from = layers::plain_file(source, source_path);
   Status status = engine::copy_whole(*from, uint64_t(before.st_size), **file, source_path);
-  if (status.ok()) status = (*file)->sync();
   if (status.ok() && !is_unchanged(source, before)) status = changed(source_path);
   const Status closed = (*file)->close();
   return status.ok() ? closed : status;

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "catalog/catalog.hpp"
-#include "catalog/environment.hpp"
 #include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
+#include "unit/catalog/forwarding_environment.hpp"
 #include "unit/target/forwarding_target.hpp"
 
 namespace holdfast::engine {
@@ -78,17 +78,9 @@ class WaitingTarget final : public target::ForwardingTarget {
 };
 
 // The kernel, of whose calls those that wait for a device are counted.
-class WaitingEnvironment final : public catalog::Environment {
+class WaitingEnvironment final : public catalog::ForwardingEnvironment {
  public:
-  WaitingEnvironment(catalog::Environment& inner, Waits& waits) : inner_(inner), waits_(waits) {}
-  int openat(int directory, const char* name, int flags, mode_t mode) override { return inner_.openat(directory, name, flags, mode); }
-  int open_for_program(const char* name, int flags, mode_t mode) override { return inner_.open_for_program(name, flags, mode); }
-  void close(int fd) override { inner_.close(fd); }
-  int give_away(int fd) override { return inner_.give_away(fd); }
-  int out_of_the_way(int fd) override { return inner_.out_of_the_way(fd); }
-  ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) override { return inner_.pread(fd, into, bytes, offset); }
-  ssize_t write(int fd, const void* from, size_t bytes) override { return inner_.write(fd, from, bytes); }
-  ssize_t pwrite(int fd, const void* from, size_t bytes, uint64_t offset) override { return inner_.pwrite(fd, from, bytes, offset); }
+  WaitingEnvironment(catalog::Environment& inner, Waits& waits) : ForwardingEnvironment(inner), waits_(waits) {}
   int fsync(int fd) override {
     waits_.wait();
     return inner_.fsync(fd);
@@ -97,40 +89,17 @@ class WaitingEnvironment final : public catalog::Environment {
     waits_.wait();
     return inner_.fsync_all(fds);
   }
-  void help_targets(int targets) override { inner_.help_targets(targets); }
   int write_out(int fd) override {
     ++waits_.written_out;
     return inner_.write_out(fd);
   }
-  int fchmod(int fd, mode_t mode) override { return inner_.fchmod(fd, mode); }
-  int fchown(int fd, uid_t owner, gid_t group) override { return inner_.fchown(fd, owner, group); }
-  void say_as_of(int directory, const char* name, int fd, bool times) override { inner_.say_as_of(directory, name, fd, times); }
-  int fstatat(int directory, const char* name, struct stat* into, int flags) override { return inner_.fstatat(directory, name, into, flags); }
-  int fstatfs(int fd, struct statfs* into) override { return inner_.fstatfs(fd, into); }
-  int mkdirat(int directory, const char* name, mode_t mode) override { return inner_.mkdirat(directory, name, mode); }
-  int unlinkat(int directory, const char* name, int flags) override { return inner_.unlinkat(directory, name, flags); }
-  int renameat2(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) override {
-    return inner_.renameat2(from_directory, from, to_directory, to, flags);
-  }
-  int symlinkat(const char* content, int directory, const char* name) override { return inner_.symlinkat(content, directory, name); }
-  ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) override { return inner_.readlinkat(directory, name, into, bytes); }
-  ssize_t getdents64(int fd, void* into, size_t bytes) override { return inner_.getdents64(fd, into, bytes); }
-  bool has_writers(int fd) override { return inner_.has_writers(fd); }
-  int lock_whole(int fd) override { return inner_.lock_whole(fd); }
-  ssize_t getcwd(char* into, size_t bytes) override { return inner_.getcwd(into, bytes); }
   Result<std::shared_ptr<Target>> open_target(const std::string& path, const target::DirectoryOptions& options) override {
     auto opened = inner_.open_target(path, options);
     if (!opened.ok()) return opened;
     return std::shared_ptr<Target>(std::make_shared<WaitingTarget>(std::move(*opened), waits_));
   }
-  std::shared_ptr<target::Lane> lane_for(const std::string& directory, std::chrono::milliseconds deadline) override {
-    return inner_.lane_for(directory, deadline);
-  }
-  Clock::time_point now() override { return inner_.now(); }
-  void wait(std::chrono::milliseconds time) override { inner_.wait(time); }
 
  private:
-  catalog::Environment& inner_;
   Waits& waits_;
 };
 
