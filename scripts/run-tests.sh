@@ -85,8 +85,11 @@ suite others -LE '^(core|cli|mpi|programs|mutants|long)$'
 wait "$beside" || touch "$logs/failed"
 cat "$logs/beside/said"
 jobs=$(nproc)
-sanitized asan
+sanitized asan >"$logs/asan" 2>&1 & # beside each other, for they wait more than they compute
+other=$!
 sanitized tsan
+wait "$other"
+cat "$logs/asan"
 
 echo
 echo "== All tests"
