@@ -501,8 +501,8 @@ int run_teams(const Teams& teams, const Settings& settings) {
   say("holdfast: {}\n", places->said);
   if (const std::string here = std::filesystem::current_path(ignored).string();
       places->apart && tree::sharing_of(here, settings) == tree::Sharing::node_local)
-    say("holdfast: {} is of a kind that each node has for itself: what plain calls make there, each team makes for itself; where nodes share it, say "
-        "--shared-mounts {}\n",
+    say("holdfast: {} is node-local by its file system, so each team makes its own files there by plain calls; if nodes share "
+        "it, add --shared-mounts {}\n",
         here, shell_word(here));
   std::optional<TeamPlaces> of_restart;
   if (!teams.restart.empty()) {

@@ -284,7 +284,7 @@ Orders Membership::rehearse(int rank, const std::string& what, const std::vector
   if (++differences_ <= most_told)
     orders.push_back({.what = Order::say,
                       .line = fmt::format("the replicas of rank {} differ: {}; the rehearsal goes on with what team {} does{}", rank, what, first,
-                                          differences_ == most_told ? "; no more are told of, but counted" : "")});
+                                          differences_ == most_told ? "; further ones are counted, not reported" : "")});
   for (const auto& [team, claim] : claims)
     if (!claim.same_shape(its))
       for (Order& order : lose(team, -1, fmt::format("rank {} of team {} makes another call than team {}", rank, team, first)))

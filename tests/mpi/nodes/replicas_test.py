@@ -199,7 +199,7 @@ class Test:
         del os.environ["HOLDFAST_SHARED_MOUNTS"]
         self.environment.pop("HOLDFAST_SHARED_MOUNTS")
         said = self.run_program("addresses", "/dev/null")
-        assert f"holdfast: {self.directory} is of a kind that each node has for itself" in said, said
+        assert f"holdfast: {self.directory} is node-local by its file system" in said, said
         print(f"{self.mpi}: a file on a disk of the node's own is each team's")
 
     def twins_that_are_strangers(self):
