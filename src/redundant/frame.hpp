@@ -14,7 +14,7 @@ inline transport::Agreement agreement(const transport::Secret& secret) { return 
 
 enum class Word : uint16_t {
   // to the hub
-  join = 1,  // `number` ranks, `subject` its process; payload: host and where this process listens, a line each
+  join = 1,  // `number` ranks, `subject` its process; payload: host, what it runs, and where this process listens, a line each
   alive,     // now and then; `number`: how many ms it is behind; `subject`: a time of the sender's, which comes back where it is on another node
   leaves,    // it ends by itself, after `subject` calls; `number` is 1 where it takes its team with it (MPI_Abort)
   differ,    // claims differ; `subject`: 0, or one more than the messages that are the same; payload: the claims, and what they are about

@@ -526,6 +526,30 @@ class Replicas(ReplicatedTest):
                 done = self.replicas(*launcher, "sh", "-c", "./tool; ./tool", expect=2)
                 self.assertIn("cannot be one of several replicas: process", done.stderr)
 
+    def test_another_program_or_library_in_one_team_is_named(self):
+        """Which one a team gets a script says, as nodes with disks of their own may."""
+        with open(self.path("says.c"), "w", encoding="utf-8") as file:
+            file.write("#include <mpi.h>\n#include <stdio.h>\nint says(void);\nint main(int c, char** v) {"
+                       "MPI_Init(&c, &v); FILE* f = fopen(\"out\", \"w\"); fprintf(f, \"%d\\n\", FROM); fclose(f); MPI_Finalize(); return 0 * says(); }\n")
+        for name, launcher in self.launchers(1):
+            with self.subTest(name):
+                for which in "01":
+                    os.makedirs(self.path(which), exist_ok=True)
+                    for what in ("-shared -fPIC -DMAKES -o libsays.so", "-o says"):
+                        source = ["-x", "c", "-"] if "MAKES" in what else ["-DFROM=" + which, "../says.c", "-L.", "-lsays", "-Wl,--build-id"]
+                        subprocess.run([f"mpicc.{name}", *what.split(), *source], cwd=self.path(which), check=True, text=True,
+                                       input=f"int says(void) {{ return {which}; }}")
+                shutil.copy(self.path("0/says"), self.path("1/same"))
+                script = 'case $HOLDFAST_REPLICA in 1*) export LD_LIBRARY_PATH=1; exec %s;; *) export LD_LIBRARY_PATH=0; exec 0/says;; esac'
+                done = self.replicas(*launcher, "sh", "-c", script % "1/says", expect=120)
+                there = f"{self.path('0/says')}"
+                self.assertRegex(done.stderr, f"rank 0 of team [01] runs another program than team [01]: .*{re.escape(there)}")
+                self.assertFalse(os.path.exists(self.path("out")))
+                done = self.replicas(*launcher, "sh", "-c", script % "1/same")
+                self.assertRegex(done.stderr, "holdfast: team [01] has another libsays.so than team [01]: what they compute may have other last bits")
+                self.assertEqual(done.stderr.count("libsays.so"), 1)
+                os.unlink(self.path("out"))
+
     def test_a_program_that_ends_with_an_error_is_no_loss(self):
         """Launchers end the ranks that are left when one has ended so."""
         with open(self.path("fails.c"), "w") as file:

@@ -14,6 +14,7 @@
 
 #include "base/config.hpp"
 #include "base/raw_syscalls.hpp"
+#include "frontend/posix/this_program.hpp"
 #include "redundant/membership/output.hpp"
 #include "redundant/twins/replica.hpp"
 #include "service/helper_process.hpp"
@@ -84,7 +85,7 @@ void take_part() {
   forget_environment_variable(redundant::orders_variable);  // what this process starts is no replica
   const auto orders = redundant::parse_orders(text);
   if (!orders) end(Status(Kind::invalid, "its orders make no sense"));
-  const Status joined = redundant::Replica::join(*orders, std::atoi(rank.c_str()), 0);
+  const Status joined = redundant::Replica::join(*orders, std::atoi(rank.c_str()), 0, about_this_program(rank == "0"));
   if (!joined.ok()) end(joined);
   if (const Status output = join_output(text, rank); !output.ok()) end(output);
   if (redundant::Replica::now()->is_joining()) mark_output_where_it_joins();

@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "redundant/membership/appenders.hpp"
+#include "redundant/membership/likeness.hpp"
 #include "redundant/membership/membership.hpp"
 #include "redundant/membership/outlet.hpp"
 #include "redundant/membership/output.hpp"
@@ -123,6 +124,7 @@ class Hub {
   raw::Fd timer_;
   FrameReader orders_{most_payload};
   std::optional<Membership> members_;
+  Likeness likeness_;
   Appenders appenders_;
   Output output_;
   std::set<int> resumed_;  // teams that print something else until they join
@@ -345,7 +347,10 @@ void Hub::joins(Talk& talk, const Frame& frame) {
   process->team = frame.team, process->rank = int(frame.rank), process->pid = int(frame.subject);
   std::istringstream lines{std::string(text_of(frame.payload))};
   std::getline(lines, process->host);
-  for (std::string line; std::getline(lines, line);) process->endpoints += line + "\n";
+  About about;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(About::mark)) about.take(line);
+    else process->endpoints += line + "\n";
   ucred peer{};
   socklen_t bytes = sizeof peer;
   const bool here = getsockopt(talk.socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.pid > 0;
@@ -355,6 +360,10 @@ void Hub::joins(Talk& talk, const Frame& frame) {
   process->heard_ms = now_ms();
   talk.process_ = process.get();
   processes_.push_back(std::move(process));
+  const Likeness::Found found = likeness_.joined(frame.team, int(frame.rank), about);
+  if (!found.warning.empty()) say(found.warning);
+  const bool is_of_the_beginning = members_->follows(frame.team) < 0;  // a command to start again may name another program
+  if (is_of_the_beginning && !found.refusal.empty()) return follow(members_->is_unlike(frame.team, int(frame.rank), found.refusal));
   follow(members_->joined(frame.team, int(frame.rank), int(frame.number)));
 }
 

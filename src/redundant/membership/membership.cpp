@@ -266,12 +266,20 @@ Orders Membership::differ(int rank, const std::string& what, const std::vector<s
           orders.push_back(order);
     return orders;
   }
+  return stop(fmt::format("the replicas of rank {} differ: {}; the job stops before anything of it is written", rank, what));
+}
+
+Orders Membership::stop(std::string line) {
   over_ = true;
-  Orders orders{
-      {.what = Order::say, .line = fmt::format("the replicas of rank {} differ: {}; the job stops before anything of it is written", rank, what)}};
+  Orders orders{{.what = Order::say, .line = std::move(line)}};
   for (int team = 0; team < teams(); ++team) orders.push_back({.what = Order::kill, .team = team});
   orders.push_back({.what = Order::finish, .code = replicas_differ});
   return orders;
+}
+
+Orders Membership::is_unlike(int team, int rank, const std::string& how) {
+  if (over_ || is_lost(team)) return {};
+  return stop(fmt::format("rank {} of team {} {}; the job stops before anything is written", rank, team, how));
 }
 
 // The first one's outcome is everybody's. It cannot be one of another call's.

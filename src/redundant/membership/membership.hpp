@@ -43,6 +43,8 @@ class Membership {
   }
 
   Orders joined(int team, int rank, int ranks);
+  // Instead of that: it runs something else than its twins do.
+  Orders is_unlike(int team, int rank, const std::string& how);
   // By itself. `with_its_team`: MPI_Abort, after which the launcher ends the others. `calls`: that it has made together with its twins.
   Orders leaves(int team, int rank, bool with_its_team, uint64_t calls = 0);
   Orders gone(int team, int rank, const std::string& who);
@@ -105,6 +107,7 @@ class Membership {
   bool ended(const Team& team) const;
   Orders lose(int team, int rank, std::string line);
   void look_who_has_not_come_up(Orders& orders);
+  Orders stop(std::string line);
   Orders rehearse(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims);
   void compare_calls(const Team& its, int rank, Orders& orders);
   void look_whether_over(Orders& orders);

@@ -29,7 +29,7 @@ bool Twins::all_there() const {
   return true;
 }
 
-Status Twins::begin() {
+Status Twins::begin(const std::string& about) {
   HF_TRY(make_logs());
   transport::Link link;
   const Status met = link.connect(orders_.hub, agreement(orders_.secret), orders_.deadline_ms);
@@ -56,7 +56,7 @@ Status Twins::begin() {
   Frame frame;
   frame.word = Word::join, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
   frame.number = uint64_t(place_.ranks), frame.subject = uint64_t(getpid());
-  frame.payload = bytes_of(host_name() + "\n" + endpoints);
+  frame.payload = bytes_of(host_name() + "\n" + about + endpoints);
   {
     std::lock_guard lock(mutex_);
     put(most_teams, frame);
@@ -82,9 +82,9 @@ namespace {
 Twins* the_one = nullptr;
 }  // namespace
 
-Status Replica::join(const TeamOrders& orders, int rank, int ranks) {
+Status Replica::join(const TeamOrders& orders, int rank, int ranks, const std::string& about) {
   auto twins = std::make_unique<Twins>(orders, rank, ranks);
-  const Status status = twins->begin();
+  const Status status = twins->begin(about);
   the_one = twins.release();  // never destroyed: its threads use it as long as the process lives
   if (!status.ok()) return status;
   pthread_atfork(nullptr, nullptr, [] { the_one->in_child(); });

@@ -51,7 +51,7 @@ class Twins final : public Replica, public Sharing {
     if (!orders.follows.empty()) past_.emplace([this] { return their_log_.next(); }, keeper_);
   }
 
-  Status begin();
+  Status begin(const std::string& about);
   const Place& place() const override { return place_; }
   bool leads() override {
     std::lock_guard lock(mutex_);

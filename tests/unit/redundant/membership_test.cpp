@@ -101,6 +101,15 @@ TEST(Membership, two_that_differ_stop_the_job) {
   EXPECT_NE(lines(orders).find("rank 1 differ: out, a write of 8 bytes at 0"), std::string::npos);
 }
 
+TEST(Membership, a_replica_that_runs_something_else_stops_the_job) {
+  Membership members(2);
+  (void)members.joined(0, 0, 1);
+  const Orders orders = members.is_unlike(1, 0, "runs another program than team 0: b, and a there");
+  EXPECT_EQ(kinds(orders), (std::vector{Order::say, Order::kill, Order::kill, Order::finish}));
+  EXPECT_EQ(orders[0].line, "rank 0 of team 1 runs another program than team 0: b, and a there; the job stops before anything is written");
+  EXPECT_EQ(orders.back().code, replicas_differ);
+}
+
 TEST(Membership, a_rehearsal_goes_on_with_the_first_and_counts) {
   Membership members(2, 0, true);
   for (const int team : {0, 1}) (void)members.joined(team, 0, 1);
