@@ -10,7 +10,7 @@
 
 namespace holdfast::redundant {
 
-inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 6, secret, {}}; }
+inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 7, secret, {}}; }
 
 enum class Word : uint16_t {
   // to the hub
@@ -20,7 +20,7 @@ enum class Word : uint16_t {
   differ,    // claims differ; `subject`: 0, or one more than the messages that are the same; payload: the claims, and what they are about
   output,    // of stream `subject` (0 or 1) from its byte `number` on; `epoch`: 1 of a team that has resumed
   // from the hub
-  twins,  // payload: where the twins listen, one paragraph per team
+  twins,  // `number`: the process that was the rank at first; payload: where the twins listen, one paragraph per team
   lives,  // `subject` is the mask of teams in which this rank lives, as of `epoch`; `number` that of the teams that are lost
   end,    // this process is to end; to the one that moves a rank's output: the rank is
   // between `holdfast run` and the hub

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/config.hpp"
+#include "base/find_number.hpp"
 #include "base/launcher_files.hpp"
 #include "base/shell_word.hpp"
 #include "catalog/user_files.hpp"
@@ -61,11 +62,7 @@ bool is_of_this_process(const std::string& path) {
     return !directory.empty() && path.starts_with(directory) && (directory.back() == '/' || path.substr(directory.size(), 1) == "/");
   };
   if (!lies_in("/tmp") && !lies_in("/var/tmp") && !lies_in("/run") && !lies_in("/dev/shm") && !lies_in(chosen)) return false;
-  const std::string number = std::to_string(::getpid());
-  const auto is_digit = [&](size_t at) { return at < path.size() && path[at] >= '0' && path[at] <= '9'; };
-  for (size_t at = path.find(number); at != std::string::npos; at = path.find(number, at + 1))
-    if (!is_digit(at - 1) && !is_digit(at + number.size())) return true;
-  return false;
+  return find_number(path, std::to_string(::getpid())) != std::string::npos;
 }
 
 bool is_meant(const Settings& settings, const std::string& path, const Scope& scope) {

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "catalog/catalog.hpp"
+#include "file/coordinated/alike.hpp"
 #include "frontend/mpi/file.hpp"
 
 namespace holdfast::frontend {
@@ -25,6 +26,12 @@ void say_once(const std::string& path, const std::string& remark) {
   if (said->insert(path).second) say(path + ": " + remark);
 }
 
+// As all replicas name it.
+std::string alike(std::string path) {
+  const redundant::Replica* const replica = file::program_has_its_number.load() ? redundant::Replica::now() : nullptr;
+  return replica ? file::named_alike(*replica, std::move(path)) : path;
+}
+
 }  // namespace
 
 void say_once_of_hints(const std::string& path, const Settings& settings) {
@@ -34,7 +41,7 @@ void say_once_of_hints(const std::string& path, const Settings& settings) {
 }
 
 std::string path_of_filename(const char* filename) {
-  std::string path = filename;
+  std::string path = alike(filename);
   // ROMIO lets programs name the kind of file system before the path.
   static const char* const kinds[] = {"ufs:",   "nfs:", "lustre:", "gpfs:",   "panfs:", "pvfs2:", "xfs:", "pfs:",
                                       "piofs:", "hfs:", "sfs:",    "testfs:", "ftp:",   "daos:",  "ime:", "quobytefs:"};

@@ -79,9 +79,18 @@ def body(door):
             f"      [=](Description& file) {{ return {served_by(door)}; }}, {native(door)});"]
 
 
+def paths_of(door):
+    """Paths of doors that are served as a whole, each with the directory that it begins in."""
+    names = door.names() if door.word("serve") else []
+    for before, (declared, name) in zip([""] + names, door.arguments):
+        if declared.startswith("const char*") and names:
+            yield before if before.endswith("directory") else "AT_FDCWD", name
+
+
 def door_cpp(door):
+    alike = [f"  HF_ALIKE({directory}, {path});" for directory, path in paths_of(door)]
     head = f"HF_DOOR {door.returns} {door.name}({door.declared()}){' noexcept' if 'noexcept' in door.words else ''} {{"
-    return "\n".join([head] + (["  HF_MODE;"] if "mode" in door.words else []) + body(door) + ["}"])
+    return "\n".join([head] + (["  HF_MODE;"] if "mode" in door.words else []) + alike + body(door) + ["}"])
 
 
 def main():

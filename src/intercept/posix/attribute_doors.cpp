@@ -11,6 +11,7 @@
 #include "base/shell_word.hpp"
 #include "catalog/catalog.hpp"
 #include "coding/checksum.hpp"
+#include "intercept/posix/alike.hpp"
 #include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/decided.hpp"
@@ -292,6 +293,7 @@ int flags_for(int directory, const char* path, int flags) {
 }  // namespace
 
 HF_DOOR int chmod(const char* path, mode_t mode) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return change_entry(AT_FDCWD, path, true, mode, {"chmod", mode}, [=](int, const char* at) { return real().chmod(at, mode); });
 }
 HF_DOOR int fchmod(int fd, mode_t mode) noexcept {
@@ -299,15 +301,18 @@ HF_DOOR int fchmod(int fd, mode_t mode) noexcept {
       fd, mode, {"fchmod", mode}, [=](const char* at) { return real().chmod(at, mode); }, [=] { return real().fchmod(fd, mode); });
 }
 HF_DOOR int fchmodat(int directory, const char* path, mode_t mode, int asked) noexcept {
+  HF_ALIKE(directory, path);
   const int flags = flags_for(directory, path, asked);
   const bool known = (flags & ~AT_SYMLINK_NOFOLLOW) == 0;  // else the kernel answers
   return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), known ? NewMode(mode) : std::nullopt, {"fchmodat", mode, uint64_t(flags)},
                       [=](int in, const char* at) { return real().fchmodat(in, at, mode, flags); });
 }
 HF_DOOR int chown(const char* path, uid_t owner, gid_t group) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return change_entry(AT_FDCWD, path, true, {"chown", owner, group}, [=](int, const char* at) { return real().chown(at, owner, group); });
 }
 HF_DOOR int lchown(const char* path, uid_t owner, gid_t group) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   if (means_the_file(AT_FDCWD, path)) return chown(path, owner, group);
   return change_entry(AT_FDCWD, path, false, {"lchown", owner, group}, [=](int, const char* at) { return real().lchown(at, owner, group); });
 }
@@ -316,19 +321,23 @@ HF_DOOR int fchown(int fd, uid_t owner, gid_t group) noexcept {
       fd, {"fchown", owner, group}, [=](const char* at) { return real().chown(at, owner, group); }, [=] { return real().fchown(fd, owner, group); });
 }
 HF_DOOR int fchownat(int directory, const char* path, uid_t owner, gid_t group, int asked) noexcept {
+  HF_ALIKE(directory, path);
   const int flags = flags_for(directory, path, asked);
   if ((flags & AT_EMPTY_PATH) && !is_null(path) && !*path && find_or_adopt(directory)) return fchown(directory, owner, group);
   return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), {"fchownat", owner, group},
                       [=](int in, const char* at) { return real().fchownat(in, at, owner, group, flags); });
 }
 HF_DOOR int utime(const char* path, const struct utimbuf* times) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return change_entry(AT_FDCWD, path, true, times_of("utime", times, sizeof *times), [=](int, const char* at) { return real().utime(at, times); });
 }
 HF_DOOR int utimes(const char* path, const struct timeval times[2]) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return change_entry(AT_FDCWD, path, true, times_of("utimes", times, 2 * sizeof *times),
                       [=](int, const char* at) { return real().utimes(at, times); });
 }
 HF_DOOR int lutimes(const char* path, const struct timeval times[2]) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   if (means_the_file(AT_FDCWD, path)) return utimes(path, times);
   return change_entry(AT_FDCWD, path, false, times_of("lutimes", times, 2 * sizeof *times),
                       [=](int, const char* at) { return real().lutimes(at, times); });
@@ -339,6 +348,7 @@ HF_DOOR int futimes(int fd, const struct timeval times[2]) noexcept {
       [=] { return real().futimes(fd, times); });
 }
 HF_DOOR int futimesat(int directory, const char* path, const struct timeval times[2]) noexcept {
+  HF_ALIKE(directory, path);
   return change_entry(directory, path, true, times_of("futimesat", times, 2 * sizeof *times),
                       [=](int in, const char* at) { return real().futimesat(in, at, times); });
 }
@@ -348,30 +358,37 @@ HF_DOOR int futimens(int fd, const struct timespec times[2]) noexcept {
       [=] { return real().futimens(fd, times); });
 }
 HF_DOOR int utimensat(int directory, const char* path, const struct timespec times[2], int asked) noexcept {
+  HF_ALIKE(directory, path);
   if (is_null(path)) return futimens(directory, times);  // Linux's own way to say so
   const int flags = flags_for(directory, path, asked);
   return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), times_of("utimensat", times, 2 * sizeof *times),
                       [=](int in, const char* at) { return real().utimensat(in, at, times, flags); });
 }
 HF_DOOR ssize_t lgetxattr(const char* path, const char* name, void* into, size_t bytes) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return means_the_file(AT_FDCWD, path) ? getxattr(path, name, into, bytes) : real().lgetxattr(path, name, into, bytes);
 }
 HF_DOOR ssize_t llistxattr(const char* path, char* into, size_t bytes) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return means_the_file(AT_FDCWD, path) ? listxattr(path, into, bytes) : real().llistxattr(path, into, bytes);
 }
 HF_DOOR int setxattr(const char* path, const char* name, const void* from, size_t bytes, int flags) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return change_attribute(path, true, attribute_of("setxattr", name, from, bytes, flags),
                           [=](const char* at) { return real().setxattr(at, name, from, bytes, flags); });
 }
 HF_DOOR int removexattr(const char* path, const char* name) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return change_attribute(path, true, attribute_of("removexattr", name), [=](const char* at) { return real().removexattr(at, name); });
 }
 HF_DOOR int lsetxattr(const char* path, const char* name, const void* from, size_t bytes, int flags) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   if (means_the_file(AT_FDCWD, path)) return setxattr(path, name, from, bytes, flags);
   return change_attribute(path, false, attribute_of("lsetxattr", name, from, bytes, flags),
                           [=](const char* at) { return real().lsetxattr(at, name, from, bytes, flags); });
 }
 HF_DOOR int lremovexattr(const char* path, const char* name) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   if (means_the_file(AT_FDCWD, path)) return removexattr(path, name);
   return change_attribute(path, false, attribute_of("lremovexattr", name), [=](const char* at) { return real().lremovexattr(at, name); });
 }

@@ -1,11 +1,13 @@
 // Clocks, random numbers and host names in a redundant job: the leader's answer is everybody's. Only where the program asks: MPI's own libraries keep their
 // own time. One load where the process is no replica.
-#include <dlfcn.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "file/coordinated/alike.hpp"
 #include "intercept/posix/decided.hpp"
 #include "intercept/posix/real.hpp"
 #include "redundant/subjects.hpp"
@@ -91,11 +93,6 @@ int decide_host_name(Replica& replica, char* into, size_t bytes) {
   const size_t needed = strnlen(name.text, sizeof name.text - 1) + 1;
   std::memcpy(into, name.text, std::min(needed, bytes));
   return needed <= bytes ? 0 : (errno = ENAMETOOLONG, -1);
-}
-
-template <class Function>
-Function* next_of_name(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
 }  // namespace
@@ -201,6 +198,12 @@ HF_DOOR unsigned _ZNSt13random_device9_M_getvalEv(void* device) {
   return number;
 }
 
+// Each replica's own. From now on a path may have it in it.
+HF_DOOR pid_t getpid() noexcept {
+  if (replica_for(HF_CALLER)) [[unlikely]]
+    holdfast::file::program_asks_for_its_number();
+  return pid_t(syscall(SYS_getpid));
+}
 HF_DOOR int gethostname(char* into, size_t bytes) noexcept {
   Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]

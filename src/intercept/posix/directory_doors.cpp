@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "intercept/posix/alike.hpp"
 #include "intercept/posix/decided.hpp"
 #include "intercept/posix/listings.hpp"
 #include "intercept/posix/paths.hpp"
@@ -179,6 +180,7 @@ int glob_by(const char* pattern, int flags, int (*error)(const char*, int), Glob
 
 // A directory that no one has looked for yet may have to be made: checkpoints lie there.
 HF_DOOR DIR* opendir(const char* path) {
+  HF_ALIKE(AT_FDCWD, path);
   (void)checkpoints();
   holdfast::redundant::Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
@@ -227,29 +229,35 @@ HF_DOOR int readdir64_r(DIR* stream, dirent64* entry, dirent64** result) { retur
 HF_DOOR ssize_t getdents64(int directory, void* into, size_t bytes) noexcept { return entries_of(directory, into, bytes); }
 
 HF_DOOR int scandir(const char* path, dirent*** list, int (*select)(const dirent*), int (*compare)(const dirent**, const dirent**)) {
+  HF_ALIKE(AT_FDCWD, path);
   const ForProgram asking(replica_for(HF_CALLER) != nullptr);
   return scan(opendir(path), list, select, compare, readdir);
 }
 HF_DOOR int scandir64(const char* path, dirent64*** list, int (*select)(const dirent64*), int (*compare)(const dirent64**, const dirent64**)) {
+  HF_ALIKE(AT_FDCWD, path);
   const ForProgram asking(replica_for(HF_CALLER) != nullptr);
   return scan(opendir(path), list, select, compare, readdir64);
 }
 HF_DOOR int scandirat(int directory, const char* path, dirent*** list, int (*select)(const dirent*), int (*compare)(const dirent**, const dirent**)) {
+  HF_ALIKE(directory, path);
   const ForProgram asking(replica_for(HF_CALLER) != nullptr);
   return scan(open_directory_at(directory, path), list, select, compare, readdir);
 }
 HF_DOOR int scandirat64(int directory, const char* path, dirent64*** list, int (*select)(const dirent64*),
                         int (*compare)(const dirent64**, const dirent64**)) {
+  HF_ALIKE(directory, path);
   const ForProgram asking(replica_for(HF_CALLER) != nullptr);
   return scan(open_directory_at(directory, path), list, select, compare, readdir64);
 }
 
 HF_DOOR int glob(const char* pattern, int flags, int (*error)(const char*, int), glob_t* result) noexcept {
+  HF_ALIKE(AT_FDCWD, pattern);
   const ForProgram asking(replica_for(HF_CALLER) != nullptr);
   return glob_by(
       pattern, flags, error, result, [](void* stream) { return readdir(static_cast<DIR*>(stream)); }, &stat, &lstat, real().glob);
 }
 HF_DOOR int glob64(const char* pattern, int flags, int (*error)(const char*, int), glob64_t* result) noexcept {
+  HF_ALIKE(AT_FDCWD, pattern);
   const ForProgram asking(replica_for(HF_CALLER) != nullptr);
   return glob_by(
       pattern, flags, error, result, [](void* stream) { return readdir64(static_cast<DIR*>(stream)); }, &stat64, &lstat64, real().glob64);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "intercept/posix/alike.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
@@ -55,21 +56,30 @@ char* real_path(const char* path, char* into, Native native) {
 }  // namespace
 
 HF_DOOR ssize_t readlink(const char* path, char* into, size_t bytes) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return read_link(AT_FDCWD, path, into, bytes, [=] { return real().readlink(path, into, bytes); });
 }
 HF_DOOR ssize_t readlinkat(int directory, const char* path, char* into, size_t bytes) noexcept {
+  HF_ALIKE(directory, path);
   return read_link(directory, path, into, bytes, [=] { return real().readlinkat(directory, path, into, bytes); });
 }
 HF_DOOR ssize_t __readlink_chk(const char* path, char* into, size_t bytes, size_t room) {
+  HF_ALIKE(AT_FDCWD, path);
   return read_link(AT_FDCWD, path, into, bytes, [=] { return real().__readlink_chk(path, into, bytes, room); });
 }
 HF_DOOR ssize_t __readlinkat_chk(int directory, const char* path, char* into, size_t bytes, size_t room) {
+  HF_ALIKE(directory, path);
   return read_link(directory, path, into, bytes, [=] { return real().__readlinkat_chk(directory, path, into, bytes, room); });
 }
 HF_DOOR char* realpath(const char* path, char* into) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return real_path(path, into, [=] { return real().realpath(path, into); });
 }
 HF_DOOR char* __realpath_chk(const char* path, char* into, size_t room) {
+  HF_ALIKE(AT_FDCWD, path);
   return real_path(path, into, [=] { return real().__realpath_chk(path, into, room); });
 }
-HF_DOOR char* canonicalize_file_name(const char* path) noexcept { return realpath(path, nullptr); }
+HF_DOOR char* canonicalize_file_name(const char* path) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
+  return realpath(path, nullptr);
+}

@@ -5,6 +5,7 @@
 #include "base/raw_syscalls.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
+#include "intercept/posix/alike.hpp"
 #include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptor_names.hpp"
@@ -217,6 +218,7 @@ int truncate_any(const char* path, off_t bytes, Native native) {
 }  // namespace
 
 HF_DOOR int remove(const char* path) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return unlink_any(AT_FDCWD, path, [=] { return remove_directory(AT_FDCWD, path, [=] { return real().remove(path); }); });
 }
 
@@ -236,22 +238,35 @@ int remove_directory_once(int directory, const char* path, Native native) {
 }  // namespace
 
 HF_DOOR int mkdir(const char* path, mode_t mode) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return make_directory(AT_FDCWD, path, [=] { return real().mkdir(path, mode); });
 }
 HF_DOOR int mkdirat(int directory, const char* path, mode_t mode) noexcept {
+  HF_ALIKE(directory, path);
   return make_directory(directory, path, [=] { return real().mkdirat(directory, path, mode); });
 }
 HF_DOOR int unlinkat(int directory, const char* path, int flags) noexcept {
+  HF_ALIKE(directory, path);
   const auto native = [=] { return real().unlinkat(directory, path, flags); };
   return flags & AT_REMOVEDIR ? remove_directory_once(directory, path, native) : unlink_any(directory, path, native);
 }
 
 // A link says nothing of what it leads to. It is made once, and has the caller's text.
 HF_DOOR int symlinkat(const char* target, int directory, const char* path) noexcept {
+  HF_ALIKE(AT_FDCWD, target);
+  HF_ALIKE(directory, path);
   const auto native = [=] { return int(syscall(SYS_symlinkat, target, directory, path)); };
   return inside > 0 ? native() : as_one(holdfast::file::Call::link, directory, path, target, EEXIST, native);
 }
-HF_DOOR int symlink(const char* target, const char* path) noexcept { return symlinkat(target, AT_FDCWD, path); }
+HF_DOOR int symlink(const char* target, const char* path) noexcept {
+  HF_ALIKE(AT_FDCWD, target);
+  HF_ALIKE(AT_FDCWD, path);
+  return symlinkat(target, AT_FDCWD, path);
+}
+HF_DOOR int chdir(const char* path) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
+  return real().chdir(path);
+}
 
 // The doors whose chain stands in gen/libc_functions.txt.
 #include "name_doors.inc"

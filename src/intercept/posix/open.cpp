@@ -9,6 +9,7 @@
 #include "catalog/user_files.hpp"
 #include "file/coordinated/names.hpp"
 #include "file/open_as_replica.hpp"
+#include "intercept/posix/alike.hpp"
 #include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/copies.hpp"

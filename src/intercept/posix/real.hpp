@@ -2,6 +2,7 @@
 #pragma once
 #include <aio.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fts.h>
 #include <ftw.h>
@@ -91,7 +92,7 @@ char* __realpath_chk(const char* path, char* into, size_t room);
   X(readlinkat) X(__readlink_chk) X(__readlinkat_chk) X(realpath) X(__realpath_chk) X(aio_read) X(aio_read64) X(aio_write) X(aio_write64) X(aio_fsync) X(aio_fsync64) X(lio_listio) X(lio_listio64) \
   X(setxattr) X(removexattr) X(lgetxattr) X(llistxattr) X(lsetxattr) X(lremovexattr) X(fgetxattr) X(flistxattr) X(fsetxattr) X(fremovexattr) \
   X(fstatfs) X(fstatfs64) X(fstatvfs) X(fstatvfs64) X(mkdir) X(mkdirat) \
-  X(clock_gettime) X(gettimeofday) X(time) X(clock) X(times) X(getrusage) X(getrandom) X(getentropy) X(gethostname) X(uname) X(fdopendir)
+  X(clock_gettime) X(gettimeofday) X(time) X(clock) X(times) X(getrusage) X(getrandom) X(getentropy) X(gethostname) X(uname) X(fdopendir) X(getpid) X(chdir) X(mknod) X(mknodat) X(mkfifo) X(mkfifoat)
 // clang-format on
 
 namespace holdfast::intercept::posix {
@@ -112,6 +113,12 @@ struct Real {
 
 // Resolved when the library is loaded, and by whoever calls before that.
 const Real& real();
+
+// Of a door that is not among them: the C library may be without it.
+template <class Function>
+Function* next_of_name(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
 
 // What we ask beside a call of the program's does not change what it said.
 using holdfast::KeepErrno;

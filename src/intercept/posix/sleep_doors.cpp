@@ -1,6 +1,5 @@
 // Sleeps of a team that was started again: as long as it repeats what is written down, time need not pass for it. One load where the process is no
 // replica.
-#include <dlfcn.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,31 +10,28 @@
 
 namespace {
 
+using holdfast::intercept::posix::next_of_name;
+
 bool is_behind(const void* caller) {
   auto* const replica = holdfast::redundant::Replica::now();
   return replica && holdfast::in_mpi_calls == 0 && holdfast::frontend::posix::is_of_the_program(caller) && replica->is_behind();
 }
 
-template <class Function>
-Function* of_the_library(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
-
 }  // namespace
 
 HF_DOOR unsigned sleep(unsigned seconds) {
-  static auto* const native = of_the_library<unsigned(unsigned)>("sleep");
+  static auto* const native = next_of_name<unsigned(unsigned)>("sleep");
   return is_behind(__builtin_return_address(0)) ? 0 : native(seconds);
 }
 HF_DOOR int usleep(useconds_t microseconds) {
-  static auto* const native = of_the_library<int(useconds_t)>("usleep");
+  static auto* const native = next_of_name<int(useconds_t)>("usleep");
   return is_behind(__builtin_return_address(0)) ? 0 : native(microseconds);
 }
 HF_DOOR int nanosleep(const timespec* wanted, timespec* left) {
-  static auto* const native = of_the_library<int(const timespec*, timespec*)>("nanosleep");
+  static auto* const native = next_of_name<int(const timespec*, timespec*)>("nanosleep");
   return is_behind(__builtin_return_address(0)) ? 0 : native(wanted, left);
 }
 HF_DOOR int clock_nanosleep(clockid_t which, int flags, const timespec* wanted, timespec* left) {
-  static auto* const native = of_the_library<int(clockid_t, int, const timespec*, timespec*)>("clock_nanosleep");
+  static auto* const native = next_of_name<int(clockid_t, int, const timespec*, timespec*)>("clock_nanosleep");
   return is_behind(__builtin_return_address(0)) ? 0 : native(which, flags, wanted, left);
 }

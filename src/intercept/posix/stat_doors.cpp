@@ -3,6 +3,7 @@
 #include <sys/sysmacros.h>
 
 #include "catalog/user_files.hpp"
+#include "intercept/posix/alike.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/decided.hpp"
 #include "intercept/posix/descriptor_names.hpp"
@@ -286,16 +287,20 @@ int may_access(int directory, const char* path, int wanted, int flags, const voi
 }  // namespace
 
 HF_DOOR int stat(const char* path, struct stat* into) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return describe(HF_CALLER, AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) { return real().fstatat(at, name, into, flags); });
 }
 HF_DOOR int stat64(const char* path, struct stat64* into) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return describe(HF_CALLER, AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) { return real().fstatat64(at, name, into, flags); });
 }
 HF_DOOR int lstat(const char* path, struct stat* into) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return describe(HF_CALLER, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
                   [=](int at, const char* name, int flags) { return real().fstatat(at, name, into, flags); });
 }
 HF_DOOR int lstat64(const char* path, struct stat64* into) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
   return describe(HF_CALLER, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
                   [=](int at, const char* name, int flags) { return real().fstatat64(at, name, into, flags); });
 }
@@ -306,29 +311,36 @@ HF_DOOR int fstat64(int fd, struct stat64* into) noexcept {
   return describe_open(HF_CALLER, fd, into, [=](const char* path) { return path ? real().stat64(path, into) : real().fstat64(fd, into); });
 }
 HF_DOOR int fstatat(int directory, const char* path, struct stat* into, int flags) noexcept {
+  HF_ALIKE(directory, path);
   return describe_at(HF_CALLER, directory, path, into, flags, [=](int at, const char* name, int how) { return real().fstatat(at, name, into, how); });
 }
 HF_DOOR int fstatat64(int directory, const char* path, struct stat64* into, int flags) noexcept {
+  HF_ALIKE(directory, path);
   return describe_at(HF_CALLER, directory, path, into, flags,
                      [=](int at, const char* name, int how) { return real().fstatat64(at, name, into, how); });
 }
 HF_DOOR int statx(int directory, const char* path, int flags, unsigned mask, struct statx* into) noexcept {
+  HF_ALIKE(directory, path);
   return describe_at(HF_CALLER, directory, path, into, flags,
                      [=](int at, const char* name, int how) { return real().statx(at, name, how, mask, into); });
 }
 HF_DOOR int __xstat(int version, const char* path, struct stat* into) {
+  HF_ALIKE(AT_FDCWD, path);
   return describe(HF_CALLER, AT_FDCWD, path, 0, into,
                   [=](int at, const char* name, int flags) { return real().__fxstatat(version, at, name, into, flags); });
 }
 HF_DOOR int __xstat64(int version, const char* path, struct stat64* into) {
+  HF_ALIKE(AT_FDCWD, path);
   return describe(HF_CALLER, AT_FDCWD, path, 0, into,
                   [=](int at, const char* name, int flags) { return real().__fxstatat64(version, at, name, into, flags); });
 }
 HF_DOOR int __lxstat(int version, const char* path, struct stat* into) {
+  HF_ALIKE(AT_FDCWD, path);
   return describe(HF_CALLER, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
                   [=](int at, const char* name, int flags) { return real().__fxstatat(version, at, name, into, flags); });
 }
 HF_DOOR int __lxstat64(int version, const char* path, struct stat64* into) {
+  HF_ALIKE(AT_FDCWD, path);
   return describe(HF_CALLER, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
                   [=](int at, const char* name, int flags) { return real().__fxstatat64(version, at, name, into, flags); });
 }
@@ -341,10 +353,12 @@ HF_DOOR int __fxstat64(int version, int fd, struct stat64* into) {
                        [=](const char* path) { return path ? real().__xstat64(version, path, into) : real().__fxstat64(version, fd, into); });
 }
 HF_DOOR int __fxstatat(int version, int directory, const char* path, struct stat* into, int flags) {
+  HF_ALIKE(directory, path);
   return describe_at(HF_CALLER, directory, path, into, flags,
                      [=](int at, const char* name, int how) { return real().__fxstatat(version, at, name, into, how); });
 }
 HF_DOOR int __fxstatat64(int version, int directory, const char* path, struct stat64* into, int flags) {
+  HF_ALIKE(directory, path);
   return describe_at(HF_CALLER, directory, path, into, flags,
                      [=](int at, const char* name, int how) { return real().__fxstatat64(version, at, name, into, how); });
 }
@@ -357,8 +371,14 @@ int may_effectively(const char* path, int mode, const void* caller) {
 
 }  // namespace
 
-HF_DOOR int euidaccess(const char* path, int mode) noexcept { return may_effectively(path, mode, HF_CALLER); }
-HF_DOOR int eaccess(const char* path, int mode) noexcept { return may_effectively(path, mode, HF_CALLER); }
+HF_DOOR int euidaccess(const char* path, int mode) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
+  return may_effectively(path, mode, HF_CALLER);
+}
+HF_DOOR int eaccess(const char* path, int mode) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
+  return may_effectively(path, mode, HF_CALLER);
+}
 
 // The doors whose chain stands in gen/libc_functions.txt.
 #include "stat_doors.inc"

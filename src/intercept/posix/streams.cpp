@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 
+#include "intercept/posix/alike.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/copies.hpp"
 #include "intercept/posix/decided.hpp"
@@ -269,19 +270,23 @@ FILE* reopen(const char* path, const char* mode, FILE* stream, OpenNative open_n
 }  // namespace
 
 HF_DOOR FILE* fopen(const char* path, const char* mode) {
+  HF_ALIKE(AT_FDCWD, path);
   const bool is_told = replica_for(HF_CALLER) != nullptr;
   return observe_opening(record_of_opening(path, mode), mode,
                          [=] { return fopen_any(path, mode, is_told, [=] { return real().fopen(path, mode); }); });
 }
 HF_DOOR FILE* fopen64(const char* path, const char* mode) {
+  HF_ALIKE(AT_FDCWD, path);
   const bool is_told = replica_for(HF_CALLER) != nullptr;
   return observe_opening(record_of_opening(path, mode), mode,
                          [=] { return fopen_any(path, mode, is_told, [=] { return real().fopen64(path, mode); }); });
 }
 HF_DOOR FILE* freopen(const char* path, const char* mode, FILE* stream) {
+  HF_ALIKE(AT_FDCWD, path);
   return reopen(path, mode, stream, [=] { return real().freopen(path, mode, stream); });
 }
 HF_DOOR FILE* freopen64(const char* path, const char* mode, FILE* stream) {
+  HF_ALIKE(AT_FDCWD, path);
   return reopen(path, mode, stream, [=] { return real().freopen64(path, mode, stream); });
 }
 namespace {

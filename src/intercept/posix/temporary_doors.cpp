@@ -1,6 +1,5 @@
 // mkstemp and its kin in a redundant job: the C library draws a name for each replica, so what one renames the others have never seen. Here the
 // name is the leader's, and the file is made by the door of open.
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -51,16 +50,11 @@ int make(char* text, int suffix, int flags) {
   return make_by(text, suffix, [=] { return open(text, (flags & ~O_ACCMODE) | O_RDWR | O_CREAT | O_EXCL, 0600); });
 }
 
-template <class Function>
-Function* of_the_library(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
-
 }  // namespace
 
 #define HF_TEMPORARY(name, parameters, arguments, suffix, flags)                  \
   HF_DOOR int name parameters {                                                   \
-    static auto* const native = of_the_library<int parameters>(#name);            \
+    static auto* const native = next_of_name<int parameters>(#name);              \
     return replica_for(HF_CALLER) ? make(text, suffix, flags) : native arguments; \
   }
 
@@ -74,14 +68,15 @@ HF_TEMPORARY(mkostemps, (char* text, int suffix, int flags), (text, suffix, flag
 HF_TEMPORARY(mkostemps64, (char* text, int suffix, int flags), (text, suffix, flags), suffix, flags)
 
 HF_DOOR char* mkdtemp(char* text) noexcept {
-  static auto* const native = of_the_library<char*(char*)>("mkdtemp");
+  static auto* const native = next_of_name<char*(char*)>("mkdtemp");
   if (!replica_for(HF_CALLER)) [[likely]]
     return native(text);
+  const ForProgram asking(true);
   return make_by(text, 0, [=] { return mkdir(text, 0700); }) == 0 ? text : nullptr;
 }
 // A name alone, which nobody has at this moment.
 HF_DOOR char* mktemp(char* text) noexcept {
-  static auto* const native = of_the_library<char*(char*)>("mktemp");
+  static auto* const native = next_of_name<char*(char*)>("mktemp");
   if (!replica_for(HF_CALLER)) [[likely]]
     return native(text);
   const ForProgram asking(true);

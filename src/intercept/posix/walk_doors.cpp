@@ -19,6 +19,7 @@
 
 #include "base/raw_syscalls.hpp"
 #include "catalog/user_files.hpp"
+#include "intercept/posix/alike.hpp"
 #include "intercept/posix/decided.hpp"
 #include "intercept/posix/listings.hpp"
 #include "intercept/posix/paths.hpp"
@@ -338,15 +339,19 @@ Entry* shown_children(Tree* tree, int instructions, Entry* (*children)(Tree*, in
 }  // namespace
 
 HF_DOOR int ftw(const char* path, Ftw callback, int descriptors) {
+  HF_ALIKE(AT_FDCWD, path);
   return walk<struct stat>(path, callback, 0, HF_CALLER, [=](Ftw ours) { return real().ftw(path, ours, descriptors); });
 }
 HF_DOOR int ftw64(const char* path, Ftw64 callback, int descriptors) {
+  HF_ALIKE(AT_FDCWD, path);
   return walk<struct stat64>(path, callback, 0, HF_CALLER, [=](Ftw64 ours) { return real().ftw64(path, ours, descriptors); });
 }
 HF_DOOR int nftw(const char* path, Nftw callback, int descriptors, int flags) {
+  HF_ALIKE(AT_FDCWD, path);
   return walk<struct stat>(path, callback, flags, HF_CALLER, [=](Nftw ours) { return real().nftw(path, ours, descriptors, flags); });
 }
 HF_DOOR int nftw64(const char* path, Nftw64 callback, int descriptors, int flags) {
+  HF_ALIKE(AT_FDCWD, path);
   return walk<struct stat64>(path, callback, flags, HF_CALLER, [=](Nftw64 ours) { return real().nftw64(path, ours, descriptors, flags); });
 }
 HF_DOOR FTSENT* fts_read(FTS* tree) { return next_in_walk(tree, real().fts_read, real().fts_set, real().fts_children); }

@@ -95,6 +95,7 @@ class Hub {
   void ended(const Talk& talk);
   void differs(const Frame& frame);
   void follow(const Orders& orders);
+  int first_process(int rank);
   void introduce(int rank, int team);
   void kill(int team);
   void go_on();
@@ -138,6 +139,7 @@ class Hub {
   std::vector<Complaint> complaints_;  // of twins that do not reach each other
   std::vector<std::unique_ptr<Process>> processes_;
   std::set<std::pair<int, int>> introduced_;  // team, or -1 for those of the beginning, and rank
+  std::map<int, int> first_processes_;        // by rank
   std::set<std::string> notes_;
   std::map<int, uint64_t> told_;  // by rank: who lived
   uint32_t epoch_ = 0;
@@ -426,6 +428,14 @@ void Hub::go_on() {
   }
 }
 
+// Of the first team that had this rank when its twins were introduced to each other. It stays that, whoever is lost.
+int Hub::first_process(int rank) {
+  if (const auto known = first_processes_.find(rank); known != first_processes_.end()) return known->second;
+  for (int team = 0; team < members_->teams(); ++team)
+    if (const Process* const process = find(team, rank)) return first_processes_[rank] = process->pid;
+  return 0;
+}
+
 // To those of the beginning, or to a team that was started again.
 void Hub::introduce(int rank, int only) {
   if (!introduced_.insert({only, rank}).second) return;
@@ -437,6 +447,7 @@ void Hub::introduce(int rank, int only) {
     text += (process && process->connected ? process->endpoints : "") + "\n";  // an empty line ends a team's paragraph
   }
   frame.payload = bytes_of(text);
+  frame.number = uint64_t(first_process(rank));
   if (only < 0) tell_who_lives(rank);
   for (const auto& process : processes_)
     if (process->rank == rank && process->connected && (only < 0 ? process->team < first_teams_ : process->team == only))

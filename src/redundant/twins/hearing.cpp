@@ -40,7 +40,7 @@ bool Twins::read_from(int number) {
 }
 
 void Twins::came(int way, Frame& frame) {
-  if (way == most_teams && frame.word == Word::twins) return meet_twins(std::string(text_of(frame.payload)));
+  if (way == most_teams && frame.word == Word::twins) return meet_twins(std::string(text_of(frame.payload)), frame.number);
   if (frame.word == Word::end) (void)::kill(getpid(), SIGKILL);
   std::lock_guard lock(mutex_);
   Outbox out;
@@ -106,7 +106,7 @@ void Twins::cannot_reach(int team, const std::string& why) {
 }
 
 // Those of the teams before this one are called; those behind it call.
-void Twins::meet_twins(const std::string& paragraphs) {
+void Twins::meet_twins(const std::string& paragraphs, uint64_t first_process) {
   std::istringstream lines(paragraphs);
   int team = 0;
   std::string endpoints;
@@ -143,6 +143,7 @@ void Twins::meet_twins(const std::string& paragraphs) {
   {
     std::lock_guard lock(mutex_);
     if (past_ && !introduced_) open_logs();
+    numbers_ = {int(getpid()), int(first_process)};
     introduced_ = true;
     changed_.notify_all();
   }

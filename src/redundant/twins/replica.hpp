@@ -30,6 +30,11 @@ class Replica {
   static Status join(const TeamOrders& orders, int rank, int ranks, const std::string& about = "");
 
   virtual const Place& place() const = 0;
+  // Of this process, and of the one that was this rank at first: the same in all replicas, whoever lives.
+  struct ProcessNumbers {
+    int own = 0, first = 0;
+  };
+  virtual ProcessNumbers process_numbers() const { return {}; }
   virtual bool leads() = 0;
 
   using Act = std::function<Bytes(const Turn&)>;

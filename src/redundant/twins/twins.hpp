@@ -53,6 +53,7 @@ class Twins final : public Replica, public Sharing {
 
   Status begin(const std::string& about);
   const Place& place() const override { return place_; }
+  ProcessNumbers process_numbers() const override { return numbers_; }
   bool leads() override {
     std::lock_guard lock(mutex_);
     return joining_ || (meetings_.leads() && meetings_.learned() == 0);
@@ -149,7 +150,7 @@ class Twins final : public Replica, public Sharing {
   bool read_from(int way);
   void came(int way, Frame& frame);
   void came_of_twin(int way, Frame& frame, Outbox& out);
-  void meet_twins(const std::string& paragraphs);
+  void meet_twins(const std::string& paragraphs, uint64_t first_process);
   void live(const Frame& frame);
   void put(Outbox& out);
   void put(int way, const Frame& frame);
@@ -181,6 +182,7 @@ class Twins final : public Replica, public Sharing {
 
   const TeamOrders orders_;
   const Place place_;
+  ProcessNumbers numbers_;  // known when the twins are
   LogFile own_log_, their_log_;
   LogKeeper keeper_;
   std::optional<CatchUp> past_;

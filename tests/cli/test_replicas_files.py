@@ -1,0 +1,80 @@
+"""holdfast run --replicas: files that are special by their names, their kind, or by who else changes them."""
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from replicated import ReplicatedTest
+
+PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
+NUMBERED = os.path.join(os.path.dirname(__file__), "numbered.c")
+
+
+class ReplicasFiles(ReplicatedTest):
+    def leave_temporary_directories(self):
+        """There each replica has files of its own with its number in their names."""
+        self.dir = os.path.realpath(tempfile.mkdtemp(prefix="replicas-", dir=os.getcwd()))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        if self.dir.startswith(("/tmp/", "/var/tmp/", "/run/")):
+            self.skipTest("this test has to be run outside of directories for temporary files")
+
+    def numbered(self, name=None):
+        compiler = [f"mpicc.{name}", "-DWITH_MPI"] if name else ["cc"]
+        subprocess.run([*compiler, NUMBERED, "-o", self.path("numbered")], check=True)
+        return self.path("numbered")
+
+    def check_numbered(self, ranks, lines):
+        directories = sorted(glob.glob("run.*", root_dir=self.dir))
+        self.assertEqual(len(directories), len(ranks), os.listdir(self.dir))
+        seen = []
+        for directory in directories:
+            number = directory.removeprefix("run.")
+            self.assertEqual(sorted(os.listdir(self.path(directory))), ["beside", f"log.{number}.done"])
+            log = self.read(f"{directory}/log.{number}.done").splitlines()
+            rank = int(log[0].split()[1])
+            self.assertEqual(log, [f"rank {rank} line {i}" for i in range(lines)] + ["4 entries"])
+            seen.append(rank)
+        self.assertEqual(sorted(seen), ranks)
+        self.assertEqual(glob.glob("scratch.*", root_dir=self.dir), [])
+        return [int(directory.removeprefix("run.")) for directory in directories]
+
+    def test_a_name_with_the_processs_number_is_one_in_all(self):
+        self.leave_temporary_directories()
+        self.replicas(self.numbered(), replicas=3)
+        self.check_numbered([0], 3)
+
+    def test_a_name_with_the_processs_number_stays_when_its_process_is_lost(self):
+        self.leave_temporary_directories()
+        job = self.start("--relaunch", "1", self.numbered(), "30", "50")
+        process = self.process_of(0, 0)
+        time.sleep(0.5)
+        os.kill(process, signal.SIGKILL)
+        _, err = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertEqual(self.check_numbered([0], 30), [process])
+
+    def test_names_with_the_numbers_of_ranks(self):
+        self.leave_temporary_directories()
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                job = self.start(*launcher, self.numbered(name), "20", "50")
+                first = self.process_of(0, 0, 2)
+                time.sleep(0.4)
+                os.kill(self.process_of(0, 1, 2), signal.SIGKILL)
+                _, err = job.communicate(timeout=60)
+                self.assertEqual(job.returncode, 0, err)
+                numbers = self.check_numbered([0, 1], 20)
+                self.assertIn(first, numbers)
+                for number in numbers:
+                    self.assertEqual(self.read(f"independent.{number}"), "run.")
+                for entry in os.listdir(self.dir):
+                    shutil.rmtree(self.path(entry)) if os.path.isdir(self.path(entry)) else os.unlink(self.path(entry))
+
+
+if __name__ == "__main__":
+    unittest.main()
