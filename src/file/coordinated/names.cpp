@@ -218,6 +218,10 @@ struct Opening {
 
 }  // namespace
 
+void cannot_open_alone(redundant::Replica& replica, const std::string& path, int error) {
+  replica.cannot_catch_up(fmt::format("{}: another replica has opened it, and this one cannot: {}", path, std::strerror(error)));
+}
+
 Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, int flags, mode_t mode) {
   const Opening opening{path, flags, mode};
   const OnName name(replica, path);
@@ -238,12 +242,11 @@ Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, 
   if (!own && errno == ENOENT && replica.claimed_then(name.subject())) own = stand_in();
   if (!own && errno == EACCES && mode_at_last && replica.claimed_then(name.subject()))
     own = open_in_spite_of_its_mode(path, opening.again, *mode_at_last);
-  const Status opened = own ? Status() : Status::from_errno(errno, path + ": another replica has opened it, and this one cannot");
-  if (!mode_at_last) return opened.ok() ? Result<raw::Fd>(std::move(own)) : opened;
+  if (!own) cannot_open_alone(replica, path, errno);
+  if (!mode_at_last) return own;
   const Outcome set = meet(Call::set_mode, *mode_at_last, 0, [&](const redundant::Turn&) {
-    return Outcome{.value = own && raw::fchmod(own.get(), *mode_at_last) != 0 ? uint64_t(errno) : 0};
+    return Outcome{.value = raw::fchmod(own.get(), *mode_at_last) != 0 ? uint64_t(errno) : 0};
   });
-  HF_TRY(opened);
   HF_TRY(set.status);
   if (set.value != 0) return Status::from_errno(int(set.value), path + ": its mode cannot be set");
   return own;

@@ -40,5 +40,7 @@ bool was_long_ago(redundant::Replica& replica, const std::string& path);
 // open(2) of a plain file: the leader makes and cuts it, the others open what is there then. The flags are the program's. A new file whose mode
 // forbids what the flags ask for has that mode when all have it open.
 Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, int flags, mode_t mode);
+// With an error that no other replica has this one would go another way than they: its team is ended. Never returns.
+[[noreturn]] void cannot_open_alone(redundant::Replica& replica, const std::string& path, int error);
 
 }  // namespace holdfast::file

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "file/coordinated/names.hpp"
 #include "intercept/posix/decided.hpp"
 #include "intercept/posix/real.hpp"
 
@@ -128,8 +129,10 @@ DIR* open_as_told(redundant::Replica& replica, const std::string& name, DIR* ope
     return errno = then, nullptr;
   }
   if (!opened && was_behind) replica.cannot_catch_up(fmt::format("{} was opened then, and now it cannot be: {}", name, std::strerror(error)));
-  if (opened) note_name(dirfd(opened), name), tell_listing(opened, name);
-  return errno = error ? error : errno, opened;
+  if (!opened) file::cannot_open_alone(replica, name, error);
+  note_name(dirfd(opened), name);
+  tell_listing(opened, name);
+  return opened;
 }
 
 }  // namespace holdfast::intercept::posix

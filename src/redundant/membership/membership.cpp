@@ -187,6 +187,7 @@ Orders Membership::refused(int team, int rank, const std::string& why, bool may_
     if (!std::exchange(begin_anew_, true)) ++relaunches_;  // this one does not count
     return lose(team, -1, fmt::format("rank {} of team {} cannot go on from a checkpoint: {}", rank, team, why));
   }
+  if (its.follows < 0) return lose(team, -1, fmt::format("rank {} of team {} cannot go on: {}", rank, team, why));
   relaunches_ = 0;  // another one would not get on better
   return lose(team, -1, fmt::format("rank {} of team {} cannot catch up: {}", rank, team, why));
 }

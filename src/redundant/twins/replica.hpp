@@ -107,7 +107,7 @@ class Replica {
   virtual uint64_t next_open(uint64_t name);
   // It has not come to the end of what it has to do again: time need not pass.
   virtual bool is_behind() { return false; }
-  // It cannot do what was done then: its team is ended with this sentence. Never returns.
+  // It cannot do what was done then, or what the others do: its team is ended with this sentence. Never returns.
   [[noreturn]] virtual void cannot_catch_up(const std::string& why) { differs(why), std::abort(); }
   // Before the process ends by itself; with its team where MPI_Abort ends it.
   virtual void leaves(bool with_its_team) = 0;

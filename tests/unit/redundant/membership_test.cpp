@@ -110,6 +110,13 @@ TEST(Membership, a_replica_that_runs_something_else_stops_the_job) {
   EXPECT_EQ(orders.back().code, replicas_differ);
 }
 
+TEST(Membership, a_replica_that_alone_cannot_go_on_takes_its_team_along) {
+  Membership members = two_teams();
+  const Orders orders = members.refused(1, 1, "in.dat: another replica has opened it, and this one cannot");
+  EXPECT_EQ(kinds(orders), (std::vector{Order::kill, Order::say, Order::live}));
+  EXPECT_TRUE(orders[1].line.starts_with("rank 1 of team 1 cannot go on: in.dat: another")) << orders[1].line;
+}
+
 TEST(Membership, a_rehearsal_goes_on_with_the_first_and_counts) {
   Membership members(2, 0, true);
   for (const int team : {0, 1}) (void)members.joined(team, 0, 1);
