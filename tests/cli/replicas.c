@@ -534,10 +534,60 @@ static int own(const char *path) {
   return fclose(file);
 }
 
+/* As the kernel shows it to each replica for itself: what this process was started with. */
+static int is_of_team(char team) {
+  static char all[1 << 16];
+  const char variable[] = "HOLDFAST_REPLICA=";
+  int fd = open("/proc/self/environ", O_RDONLY);
+  const ssize_t bytes = fd < 0 ? 0 : read(fd, all, sizeof all);
+  close(fd);
+  const char *at = bytes > 0 ? memmem(all, (size_t)bytes, variable, sizeof variable - 1) : NULL;
+  return at && at[sizeof variable - 1] == team;
+}
+
+/* The second replica alone has no descriptor left to open a file with: HOW is r or w. */
+static int alone(const char *path, const char *how) {
+  FILE *out = fopen("out", "w");
+  const struct rlimit none = {3, 1024};
+  if (is_of_team('1')) setrlimit(RLIMIT_NOFILE, &none);
+  int fd = *how == 'r' ? open(path, O_RDONLY) : open(path, O_CREAT | O_WRONLY, 0644);
+  fprintf(out, "opened %d\n", fd >= 0);
+  return fclose(out);
+}
+
+/* A file that somebody else changes in the meantime, and a named pipe. */
+static int control(const char *path) {
+  char text[64];
+  FILE *out = fopen("file", "w");
+  const int is_slow = is_of_team('1');
+  for (int i = 0; i < 60; ++i) {
+    if (is_slow) syscall(SYS_nanosleep, &(struct timespec){0, 12000000}, NULL);
+    FILE *in = fopen(path, "r");
+    if (!in || !fgets(text, sizeof text, in) || fclose(in) != 0) return 1;
+    fprintf(out, "%d %s", i, text);
+    if (i % 8 == 7) fflush(out);
+    syscall(SYS_nanosleep, &(struct timespec){0, 10000000}, NULL);
+  }
+  return fclose(out);
+}
+
+static int pipes(const char *path) {
+  say("mkfifo", mkfifo(path, 0600));
+  say("mkfifo again", mkfifo(path, 0600));
+  say("open to write", open(path, O_WRONLY));
+  say("open to read", open(path, O_RDONLY));
+  say("fopen", fopen(path, "w") ? 0 : -1);
+  say("unlink", unlink(path));
+  return 0;
+}
+
 int main(int count, char **words) {
   const char *what = count > 1 ? words[1] : "", *path = count > 2 ? words[2] : "file";
   if (!strcmp(what, "clocks")) return clocks(path);
   if (!strcmp(what, "own")) return own(path);
+  if (!strcmp(what, "control")) return control(path);
+  if (!strcmp(what, "pipes")) return pipes(path);
+  if (!strcmp(what, "alone") && count > 3) return alone(path, words[3]);
   if (!strcmp(what, "slowdiffer")) return slowdiffer(path);
   if (!strcmp(what, "echo")) return echo();
   if (!strcmp(what, "names")) return names();

@@ -75,6 +75,44 @@ class ReplicasFiles(ReplicatedTest):
                 for entry in os.listdir(self.dir):
                     shutil.rmtree(self.path(entry)) if os.path.isdir(self.path(entry)) else os.unlink(self.path(entry))
 
+    def test_a_replica_that_alone_cannot_open_a_file_is_ended(self):
+        for how, name in (("r", "input"), ("w", "new")):
+            with self.subTest(how):
+                open(self.path("input"), "w").close()
+                done = self.replicas(PROGRAM, "alone", name, how)
+                said = f"rank 0 of team 1 cannot go on: {self.path(name)}: another replica has opened it, and this one cannot: Too many open files"
+                self.assertIn(said, done.stderr)
+                self.assertIn("team 0 goes on alone", done.stderr)
+                self.assertEqual(self.read("out"), "opened 1\n")
+
+    def test_a_named_pipe_is_made_once_and_refused(self):
+        done = self.replicas(PROGRAM, "pipes", "pipe")
+        answers = ["mkfifo ok", "mkfifo again File exists", "open to write Operation not supported", "open to read Operation not supported",
+                   "fopen Operation not supported", "unlink ok"]
+        self.assertEqual(done.stdout.splitlines(), answers)
+        self.assertEqual(done.stderr.count(f"{self.path('pipe')}: is a named pipe, which several replicas cannot use as one"), 2, done.stderr)
+
+    def edit(self, text):
+        with open(self.path("control.new"), "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        os.rename(self.path("control.new"), self.path("control"))
+
+    def test_a_control_file_that_is_edited_is_the_same_for_all(self):
+        """The second replica is slower by more than a whole turn: what it finds is another content than the first one has read."""
+        for options in ([], ["--read-protocol", "simple"]):
+            with self.subTest(options=options):
+                self.edit("0")
+                job = self.start(*options, PROGRAM, "control", "control")
+                for i in range(1, 30):
+                    time.sleep(0.05)
+                    self.edit(str(i))
+                _, err = job.communicate(timeout=60)
+                self.assertEqual(job.returncode, 0, err)
+                self.assertNotIn("lost", err)
+                seen = [int(line.split()[1]) for line in self.read("file").splitlines()]
+                self.assertEqual((len(seen), seen), (60, sorted(seen)))
+                self.assertGreater(len(set(seen)), 5)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -36,7 +36,8 @@ enum class Call : uint64_t {
   end_of_join,
   set_attributes,
   look,
-  put_at_end
+  put_at_end,
+  make_node
 };
 
 // A number for what calls are about: the same in all replicas, other for another file, and for another open of it.

@@ -19,6 +19,8 @@
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
+#include "intercept/posix/read_again.hpp"
+#include "intercept/posix/settings.hpp"
 #include "redundant/subjects.hpp"
 
 namespace holdfast::intercept::posix {
@@ -51,44 +53,35 @@ bool is_random_device(const struct stat& state) {
   return S_ISCHR(state.st_mode) && major(state.st_rdev) == of_memory && (minor(state.st_rdev) == random || minor(state.st_rdev) == urandom);
 }
 
-template <class Value>
-Bytes bytes_of_value(const Value& value) {
-  const auto* const at = reinterpret_cast<const std::byte*>(&value);
-  return {at, at + sizeof value};
-}
-
 bool changes_what_is_there(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & (O_TRUNC | O_CREAT)) || (flags & O_TMPFILE) == O_TMPFILE; }
-
-// What an open has found, in the leader.
-struct Opened {
-  int64_t error = 0, size = -1, changed_ns = 0;  // a size of -1: no file
-};
-
-Opened what_was_opened(int fd, int error) {
-  constexpr int64_t ns_of_second = 1000000000;
-  struct stat state {};
-  if (fd < 0) return {.error = error};
-  if (is_watched(fd) || raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode)) return {};
-  return {0, state.st_size, state.st_mtim.tv_sec * ns_of_second + state.st_mtim.tv_nsec};
-}
 
 // A file that is only read has no copy of what it was then.
 void compare_with_then(Replica& replica, const std::string& name, const Opened& then, const Opened& now) {
   if (now.error != 0 && then.error == 0)
     replica.cannot_catch_up(fmt::format("{} was opened then, and now it cannot be: {}", name, std::strerror(int(now.error))));
-  if (then.size >= 0 && now.size >= 0 && (then.size != now.size || then.changed_ns != now.changed_ns))
+  if (then.size >= 0 && now.size >= 0 && !then.is_read_as_one && !then.same_content(now))
     replica.cannot_catch_up(name + " has been changed since it was read");
 }
 
-// In the leader; 0: it has the file.
-int64_t error_then(Replica& replica, const std::string& name, const Opened& mine) {
-  const bool was_behind = replica.is_behind();
-  const Bytes answer = told(replica, "open", name, [&] { return bytes_of_value(mine); });
+// In the leader. `fd` is this replica's own; with the leader's content it is noted.
+Opened opened_then(Replica& replica, const std::string& name, const Opened& mine, int fd) {
+  const bool was_behind = replica.is_behind(), may_be_read_as_one = settings().read_protocol != "none";
+  const Bytes answer = told(replica, "open", name, [&] {
+    Opened all = mine;
+    all.is_read_as_one = may_be_read_as_one && changes_while_it_is_read(name, mine);
+    const Bytes content = may_be_read_as_one ? content_of_young(name, mine, fd) : Bytes();
+    Bytes whole(sizeof all + content.size());
+    std::memcpy(whole.data(), &all, sizeof all);
+    std::copy(content.begin(), content.end(), whole.begin() + sizeof all);
+    return whole;
+  });
   Opened then;
-  if (answer.size() != sizeof then) replica.differs(name + ", its open, where the leader has asked something else");
+  if (answer.size() < sizeof then) replica.differs(name + ", its open, where the leader has asked something else");
   std::memcpy(static_cast<void*>(&then), answer.data(), sizeof then);
   if (was_behind) compare_with_then(replica, name, then, mine);
-  return then.error;
+  if (then.error == 0 && fd < 0) file::cannot_open_alone(replica, name, int(mine.error));
+  if (may_be_read_as_one) note_opened(name, then, Bytes(answer.begin() + sizeof then, answer.end()), mine, fd);
+  return then;
 }
 
 void note_random(int fd) {
@@ -155,23 +148,27 @@ int told(Replica& replica, const char* kind, const std::string& name, int result
   return int(all.result);
 }
 
-int open_as_told(Replica& replica, int directory, const char* path, int flags, const std::function<int()>& open_now) {
+int open_as_told(Replica& replica, int directory, const char* path, int flags, const std::function<int()>& open_now,
+                 const std::function<int()>& open_as_one) {
   // Of a checkpoint each team has a copy with times of its own. Which version is meant has been decided where it is looked for.
   const bool is_decided = checkpoint_at(directory, path).has_value();
   const std::string name = [&] {
     const OurCode ours_now;
     return name_asked(replica, directory, path);
   }();
-  const int fd = open_now();
-  const int error = errno;
-  const int64_t then = [&]() -> int64_t {
+  int fd = open_now(), error = errno;
+  Opened then;
+  {
     const OurCode ours_now;
+    const bool is_asked = !name.empty() && !is_decided && !changes_what_is_there(flags);
+    const Opened mine = what_was_opened(fd, error);
     if (name.empty()) note_random(fd);
-    return name.empty() || is_decided || changes_what_is_there(flags) ? 0 : error_then(replica, name, what_was_opened(fd, error));
-  }();
-  if (then != 0) {
+    if (is_asked) then = opened_then(replica, name, mine, fd);
+  }
+  if (then.error != 0 || then.is_read_as_one) {
     if (fd >= 0) (void)close(fd);
-    return errno = int(then), -1;
+    if (then.error != 0) return errno = int(then.error), -1;
+    fd = open_as_one(), error = errno;
   }
   const OurCode ours_now;
   note_name(fd, name);

@@ -48,8 +48,9 @@ Bytes told(redundant::Replica& replica, const char* kind, const std::string& nam
 // `bytes` at `into` become those of the leader, where the call has succeeded there.
 int told(redundant::Replica& replica, const char* kind, const std::string& name, int result, void* into, size_t bytes);
 
-// An open of the program's: `open_now` opens.
-int open_as_told(redundant::Replica& replica, int directory, const char* path, int flags, const std::function<int()>& open_now);
+// An open of the program's: `open_now` opens, or `open_as_one` where each read of the file is to be one call of all replicas.
+int open_as_told(redundant::Replica& replica, int directory, const char* path, int flags, const std::function<int()>& open_now,
+                 const std::function<int()>& open_as_one);
 
 // --- descriptors of the system's random numbers
 inline std::atomic<bool> random_is_open{false};

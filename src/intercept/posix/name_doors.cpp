@@ -229,6 +229,12 @@ int make_directory(int directory, const char* path, Native native) {
   return inside > 0 ? native() : as_one(Call::make_directory, directory, path, "", EEXIST, native);
 }
 
+// A named pipe, say. It has no content of its own.
+template <class Native>
+int make_node(int directory, const char* path, Native native) {
+  return inside > 0 ? native() : as_one(Call::make_node, directory, path, "", EEXIST, native);
+}
+
 template <class Native>
 int remove_directory_once(int directory, const char* path, Native native) {
   const bool ours = inside > 0;

@@ -192,10 +192,27 @@ int protect_as_replica(const std::string& full, int flags, const struct stat& st
   return result;
 }
 
+// Each replica would write there what one is to write, and get a part of what comes.
+bool is_pipe(const std::string& full) {
+  struct stat state;
+  return raw::fstatat(AT_FDCWD, full.c_str(), &state, 0) == 0 && S_ISFIFO(state.st_mode);
+}
+int refuse_pipe(const std::string& full) {
+  complain(full, "is a named pipe, which several replicas cannot use as one; let the program use a file, or run it without --replicas");
+  return errno = EOPNOTSUPP, -1;
+}
+
+// The user has named how replicas read: then they read so whatever they read.
+bool is_read_by_protocol() {
+  const auto named = file::read_protocol_named(settings().read_protocol);
+  return named && *named != file::ReadProtocol::none;
+}
+
 // Made, cut or opened once by the replica that leads; then it is every replica's as a plain file with buffers is.
 int open_as_replica(int directory, const char* path, int flags, mode_t mode) {
   const OurCode ours_now;
   const std::string full = catalog::absolute_path(full_path(directory, path));
+  if (is_pipe(full)) return refuse_pipe(full);
   auto native = file::open_once(*redundant::Replica::now(), full, flags & ~O_APPEND, mode);
   if (!native) return errno = native.status().to_errno(), -1;
   struct stat state;
@@ -237,9 +254,10 @@ bool is_coordinated(int directory, const char* path, int flags) {
   const OurCode ours_now;
   struct stat state;
   const bool there = raw::fstatat(directory, path, &state, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) == 0;
-  if (there && !S_ISREG(state.st_mode)) return false;
+  const bool is_pipe = there && S_ISFIFO(state.st_mode);  // which is refused
+  if (there && !S_ISREG(state.st_mode) && !is_pipe) return false;
   if (there && ProcessFile::find(ProcessFile::plain_id(state.st_dev, state.st_ino))) return true;
-  return changes(flags) && !is_each_replicas_own(*replica, catalog::absolute_path(full_path(directory, path)));
+  return (is_pipe || changes(flags) || is_read_by_protocol()) && !is_each_replicas_own(*replica, catalog::absolute_path(full_path(directory, path)));
 }
 
 bool is_for_protection(int directory, const char* path, int flags) {
@@ -336,7 +354,7 @@ int open_any(int directory, const char* path, int flags, mode_t mode, const void
   redundant::Replica* const replica = replica_for(caller);
   if (!replica || !path) [[likely]]
     return open_now();
-  return open_as_told(*replica, directory, path, flags, open_now);
+  return open_as_told(*replica, directory, path, flags, open_now, [=] { return open_as_replica(directory, path, flags, mode); });
 }
 
 mode_t mode_from(va_list arguments, int flags) { return has_mode(flags) ? va_arg(arguments, mode_t) : 0; }
