@@ -487,6 +487,91 @@ TEST(Records, that_a_full_disk_keeps_out_at_close_stay_in_the_logs_and_are_merge
   }
 }
 
+// One process by itself that logs records of which each has eight words.
+class Lone {
+ public:
+  explicit Lone(RecordWorld& world) : world_(world) {}
+  void open() {
+    auto clock = std::make_shared<Clock>(std::make_shared<FakeTime>(std::make_shared<std::atomic<int64_t>>(1'000'000'000), 0, 0, "n"));
+    layout::Session session;
+    session.path = "/data/out";
+    auto opened = SharedRecords::open(*alone_, session, world_.shelf(), clock, {}, notice);
+    ASSERT_TRUE(opened.ok()) << opened.status().sentence();
+    records_ = std::move(*opened);
+    main_ = world_.main();
+  }
+  void append(uint64_t number) {
+    ASSERT_TRUE(records_->append(record_of(0, number, 8), [] { return Result<uint64_t>(0); }).ok());
+  }
+  // As far as the bytes are in the main file, where the power may fail.
+  void merge_at(uint64_t base) {
+    ASSERT_TRUE(records_
+                    ->merge(
+                        *alone_, base, [this](auto extents, ByteView packed) { return write_main(main_, extents, packed); }, nullptr)
+                    .ok());
+  }
+  void sync() { ASSERT_TRUE(records_->sync(*alone_).ok()); }
+  void leave() { ASSERT_TRUE(records_->close(*alone_, false, {}).ok()); }
+  std::string notice;
+
+ private:
+  RecordWorld& world_;
+  std::unique_ptr<exchange::Exchange> alone_ = exchange::make_solo();
+  std::unique_ptr<SharedRecords> records_;
+  std::shared_ptr<target::Object> main_;
+};
+
+std::vector<LeftSession> sessions_left(RecordWorld& world) {
+  auto left = LeftRecords::find(world.shelf(), [](const std::string&) { return Status(Kind::not_found, "no common logs here"); });
+  EXPECT_TRUE(left.ok()) << left.status().sentence();
+  return left.ok() ? (*left)->sessions() : std::vector<LeftSession>();
+}
+
+TEST(Records, of_an_earlier_job_stay_superseded_by_the_note_of_the_next_one) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    RecordWorld world(1);
+    Lone first(world), second(world);
+    first.open(), first.append(0), first.leave();
+    second.open();
+    EXPECT_NE(second.notice, "");
+    world.after_crash(seed);
+    const std::vector<LeftSession> left = sessions_left(world);
+    ASSERT_EQ(left.size(), 2u) << "seed " << seed;
+    EXPECT_TRUE(left[0].superseded);
+  }
+}
+
+TEST(Records, that_were_synced_are_placed_only_where_they_are_found_again) {
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
+    RecordWorld world(1);
+    Lone job(world);
+    job.open(), job.append(0), job.sync(), job.merge_at(4096);
+    world.after_crash(seed);
+    ASSERT_TRUE(merge_left(world).ok());
+    std::vector<Found> found;
+    uint64_t gaps = 0;
+    parse(world.content(), found, gaps, true);
+    ASSERT_EQ(found.size(), 1u) << "seed " << seed;
+    EXPECT_EQ(found[0].at, 4096u);
+  }
+}
+
+TEST(Records, are_merged_under_a_note_that_the_main_file_is_no_more_as_it_was_left) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    RecordWorld world(1);
+    Lone job(world);
+    job.open(), job.append(0), job.leave();
+    ASSERT_TRUE(sessions_left(world).at(0).note.closed);
+    {
+      auto left = LeftRecords::find(world.shelf(), [](const std::string&) { return Status(Kind::not_found, "no common logs here"); }).value();
+      const auto full = [](const layout::SessionView&, std::span<const Extent>, ByteView, bool) { return Status(Kind::no_space, "full", ENOSPC); };
+      ASSERT_FALSE(left->merge(left->sessions().at(0), true, full, nullptr).ok());
+    }
+    world.after_crash(seed);
+    EXPECT_FALSE(sessions_left(world).at(0).note.closed) << "seed " << seed;
+  }
+}
+
 TEST(Records, of_a_killed_job_are_all_merged_afterwards) { sweep(false, 1, false, 3); }
 TEST(Records, of_a_killed_job_that_merges_later_are_all_merged_afterwards) { sweep(false, 1, true, 3); }
 TEST(Records, of_a_killed_job_survive_a_lost_target) { sweep(false, 3, true, 5); }

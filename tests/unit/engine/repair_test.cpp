@@ -1,4 +1,5 @@
 // What a repair calls current, what it leaves alone beside a running job, and what is left where it is killed.
+#include "engine/waiting.hpp"
 #include "unit/engine/scene.hpp"
 
 namespace holdfast::sim {
@@ -86,6 +87,50 @@ TEST_F(Repair, beside_a_job_leaves_a_member_with_rows_behind_the_end) {
   ASSERT_TRUE(other) << other.status.sentence();
   other.set_size(4 * row());
   expect_first_row_and_zeros();
+}
+
+// Between two batches of a repair others have a turn, and each batch takes one row.
+class BetweenBatches {
+ public:
+  explicit BetweenBatches(std::function<void()> act) {
+    act_ = std::move(act);
+    engine::wait_while_busy = [](std::chrono::microseconds) {
+      if (const auto once = std::exchange(act_, nullptr)) once();
+    };
+    engine::clock_ns = [] { return now_ += 60'000'000; };  // of the 100 ms that a batch takes
+  }
+  ~BetweenBatches() { engine::wait_while_busy = wait_, engine::clock_ns = clock_; }
+  BetweenBatches(const BetweenBatches&) = delete;
+
+ private:
+  static inline std::function<void()> act_;
+  static inline uint64_t now_ = 1'000'000'000'000'000'000;
+  decltype(engine::wait_while_busy) wait_ = engine::wait_while_busy;
+  decltype(engine::clock_ns) clock_ = engine::clock_ns;
+};
+
+// It waits in a journal when the repair comes by. Then the job puts it in its place, on fewer members and under the generation that it had.
+TEST_F(Repair, looks_again_at_a_row_that_waited_in_a_journal) {
+  constexpr int lost_meanwhile = 1;
+  {
+    Opener file(world, true);
+    file.write(3 * row(), row(), 7), file.close();
+  }
+  Opener job(world), other(world);
+  other.write(0, row(), 9), other.close();
+  ASSERT_FALSE(Opener(world, false, false)->located().manifest.journals.empty());
+  {
+    const BetweenBatches turn([&] {
+      world.gate->fail(lost_meanwhile, Kind::io);
+      job.sync();
+      world.gate->heal(lost_meanwhile);
+      EXPECT_TRUE(is_stale(lost_meanwhile));
+    });
+    (void)repair();
+  }
+  EXPECT_FALSE(is_stale(lost_meanwhile));
+  world.gate->fail(0, Kind::io);
+  EXPECT_TRUE(all_are(read_anew(world, 0, row()), 9));
 }
 
 // A killed writer's row that does not verify becomes zeros, under a generation that a manifest names first: killed in between, the repair would
