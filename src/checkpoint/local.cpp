@@ -27,7 +27,6 @@ using catalog::Descriptor;
 namespace {
 
 constexpr size_t longest_name = 255;  // NAME_MAX
-constexpr const char* why_ending = ".why";
 constexpr const char* boot_id = "/proc/sys/kernel/random/boot_id";
 constexpr size_t most_boot_bytes = 64;
 constexpr int directories_below_node = 3;

@@ -22,6 +22,7 @@ std::string directory_of_attempt(const std::string& run, const layout::Attempt& 
 
 inline constexpr const char* openers_directory = "openers";  // beside the states: who has a file open to write (LocalFiles::opened)
 inline constexpr const char* unread_directory = "unread";    // beside the states: what ranks could not read (unread.hpp)
+inline constexpr const char* why_ending = ".why";            // of the note beside a failed file
 inline constexpr const char* started_anew = "anew";          // beside the states, where names may have been lost with the power
 
 enum class State : uint8_t {

@@ -2,7 +2,7 @@
 import os
 import subprocess
 
-from command import CommandTest
+from command import BINARY, CommandTest
 
 PATTERN = "ck/ck.{step}.{rank}"
 
@@ -23,6 +23,10 @@ class CheckpointTest(CommandTest):
         os.chmod(launcher, 0o755)
         return self.holdfast("run", "--simulate-nodes", str(nodes), "--protect", scheme, "--checkpoint", pattern, "--library", "posix", *options, "--",
                              launcher, script, expect=expect)
+
+    def command(self, *words):
+        """For the job's own script."""
+        return " ".join(["env -u LD_PRELOAD", BINARY, *words])
 
     def standings(self, *options):
         return {c["step"]: c for c in self.json("checkpoints", *options)["checkpoints"]}

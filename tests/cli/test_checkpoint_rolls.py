@@ -19,10 +19,6 @@ class CheckpointRolls(CheckpointTest):
         """In a script: until that stands in what `holdfast checkpoints` says."""
         return f"for i in $(seq 100); do {self.command('checkpoints')} 2> /dev/null | grep -q '{what}' && break; sleep 0.1; done"
 
-    def command(self, *words):
-        from command import BINARY
-        return " ".join(["env -u LD_PRELOAD", BINARY, *words])
-
     # Wildcards.
 
     def test_a_rank_may_write_several_files_of_a_step(self):

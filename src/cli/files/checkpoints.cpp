@@ -13,6 +13,7 @@
 
 #include "base/say.hpp"
 #include "checkpoint/drain.hpp"
+#include "checkpoint/leftovers.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/survey.hpp"
@@ -149,11 +150,30 @@ int verify(const Survey& survey, const Settings& settings) {
   return code;
 }
 
-// Runs of one program write files of the same paths. A step of several programs is nobody's to name by its number alone.
-Status check_is_of_one_program(const Survey& survey, const std::string& step) {
-  std::map<std::string, std::set<std::string>> files;  // by run
+// What is known of one step: its versions, and what lies on nodes beside them. `runs`: whose these are.
+struct OfStep {
+  std::vector<catalog::FoundVersion> versions;
+  std::vector<LocalEntry> local;
+  std::set<std::string> runs;
+};
+
+OfStep of_step(const Survey& survey, const std::string& step) {
+  OfStep all;
   for (const catalog::FoundVersion& one : survey.versions)
-    if (const layout::Version& version = *one.manifest.version; std::to_string(version.step) == step) files[version.run].insert(version.file);
+    if (const layout::Version& version = *one.manifest.version; std::to_string(version.step) == step)
+      all.versions.push_back(one), all.runs.insert(version.run);
+  for (const LocalEntry& entry : survey.local)
+    if (std::to_string(entry.name.step) == step) all.local.push_back(entry), all.runs.insert(entry.run);
+  return all;
+}
+
+// Runs of one program write files of the same paths. A step of several programs is nobody's to name by its number alone.
+Status check_is_of_one_program(const OfStep& all, const std::string& step) {
+  std::map<std::string, std::set<std::string>> files;  // by run
+  for (const catalog::FoundVersion& one : all.versions)
+    if (const layout::Version& version = *one.manifest.version; !version.roll) files[version.run].insert(version.file);
+  for (const LocalEntry& entry : all.local)
+    if (entry.name.kind == checkpoint::LocalName::of_user) files[entry.run].insert(entry.name.file);
   std::vector<std::set<std::string>> programs;
   for (const auto& [run, paths] : files) {
     const auto has_one_of = [&paths = paths](const std::set<std::string>& program) {
@@ -171,19 +191,29 @@ Status check_is_of_one_program(const Survey& survey, const std::string& step) {
                                            step, fmt::join(examples, ", ")));
 }
 
-// Ranks of a job that runs may not have read yet what it has begun with.
-Status check_nobody_begins_with(const Survey& survey, const std::string& step) {
-  for (const Begun& begun : live_runs())
-    for (const catalog::FoundVersion& one : survey.versions) {
-      const layout::Version& version = *one.manifest.version;
-      if (std::to_string(version.step) != step || version.run != begun.run) continue;
-      if (begun.attempt.number == 0)
-        return Status(Kind::busy, fmt::format("a job chooses just now which checkpoint it begins with; drop {} later", step));
-      if (version.attempt == begun.attempt && version.step == begun.step)
-        return Status(Kind::busy, fmt::format("a job that runs has begun with checkpoint {}, and may not have read all of it; drop it when the job "
-                                              "has ended",
-                                              step));
-    }
+bool is_at_work(checkpoint::State state) {
+  return state == checkpoint::State::writing || state == checkpoint::State::together || state == checkpoint::State::closed ||
+         state == checkpoint::State::protecting;
+}
+
+// Ranks of a job that runs may not have read yet what it has begun with, and its protectors have in hands what ranks have written.
+Status check_nobody_needs(const OfStep& all, const std::string& step, const std::vector<Begun>& live) {
+  for (const Begun& begun : live) {
+    if (!all.runs.contains(begun.run)) continue;
+    if (begun.now.number == 0) return Status(Kind::busy, fmt::format("a job chooses just now which checkpoint it begins with; drop {} later", step));
+    const bool is_beginning = std::to_string(begun.step) == step && std::any_of(all.versions.begin(), all.versions.end(), [&](const auto& one) {
+                                return one.manifest.version->run == begun.run && one.manifest.version->attempt == begun.attempt;
+                              });
+    if (is_beginning)
+      return Status(Kind::busy, fmt::format("a job that runs has begun with checkpoint {}, and may not have read all of it; drop it when the job "
+                                            "has ended",
+                                            step));
+    const bool is_coming = std::any_of(all.local.begin(), all.local.end(), [&](const LocalEntry& entry) {
+      return entry.run == begun.run && entry.attempt == begun.now && is_at_work(entry.state);
+    });
+    if (is_coming)
+      return Status(Kind::busy, fmt::format("a job that runs is writing checkpoint {}; drop it when it is protected, or the job has ended", step));
+  }
   return {};
 }
 
@@ -197,21 +227,54 @@ std::set<std::string> away_of(const catalog::Located& located, const Survey& sur
   return nodes;
 }
 
+// Files that the program wrote, each once, wherever they lie.
+uint64_t count_files(const OfStep& all) {
+  using checkpoint::State;
+  std::set<std::tuple<std::string, layout::Attempt, std::string, uint32_t>> files;
+  for (const catalog::FoundVersion& one : all.versions)
+    files.emplace(one.manifest.version->run, one.manifest.version->attempt, one.manifest.version->file, one.manifest.version->number);
+  for (const LocalEntry& entry : all.local)
+    if (entry.state != State::restored && entry.state != State::twin && entry.state != State::hidden && entry.state != State::dropped)
+      files.emplace(entry.run, entry.attempt, entry.name.file, entry.name.number);
+  return files.size();
+}
+
+// What is left of runs that have ended is no more than names, where none of their checkpoints is there.
+void forget_empty_runs(const std::set<std::string>& runs, const std::vector<Begun>& live, const Settings& settings) {
+  for (const std::string& run : runs) {
+    const auto is_it = [&](const Begun& begun) { return begun.run == run; };
+    const auto survey = std::any_of(live.begin(), live.end(), is_it) ? Result<Survey>(Status(Kind::busy, ""))
+                                                                     : Surveyor(settings.local, settings.deadline_ms).look(run);
+    if (!survey || !survey->silent.empty()) continue;
+    const bool any = std::any_of(survey->versions.begin(), survey->versions.end(), [&](const auto& one) { return one.manifest.version->run == run; });
+    OfStep left;
+    left.local = survey->local;
+    if (!any && count_files(left) == 0) checkpoint::forget_run(run, survey->live, settings.deadline_ms);
+  }
+}
+
 int drop(const Survey& survey, const std::string& step, const Settings& settings) {
-  if (Status one = check_is_of_one_program(survey, step); !one) return fail(one);
-  if (Status free = check_nobody_begins_with(survey, step); !free) return fail(free);
-  uint64_t dropped = 0;
+  const OfStep all = of_step(survey, step);
+  const auto live = live_runs();
+  if (Status one = check_is_of_one_program(all, step); !one) return fail(one);
+  if (Status free = check_nobody_needs(all, step, live); !free) return fail(free);
+  const uint64_t dropped = count_files(all);
+  if (dropped == 0) return fail(Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step)));
   std::set<std::string> away;
-  for (const catalog::FoundVersion& one : survey.versions) {
-    if (std::to_string(one.manifest.version->step) != step) continue;
+  for (const catalog::FoundVersion& one : all.versions) {
     const catalog::Located located = catalog::locate_version(one.manifest, settings);
     if (Status gone = catalog::remove_version(located); !gone) return fail(gone);
     away.merge(away_of(located, survey));
-    ++dropped;
   }
-  if (dropped == 0) return fail(Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step)));
+  for (const std::string& run : all.runs) {
+    std::vector<LocalEntry> local = all.local;
+    std::erase_if(local, [&](const LocalEntry& entry) { return entry.run != run; });
+    const auto begun = std::find_if(live.begin(), live.end(), [&](const Begun& one) { return one.run == run; });
+    if (begun != live.end()) std::erase_if(local, [](const LocalEntry& entry) { return entry.state == checkpoint::State::hidden; });
+    for (const std::string& node : checkpoint::drop_copies(local, begun == live.end() ? 0 : begun->now, settings)) away.insert(node_of(node));
+  }
   show("{} of checkpoint {} dropped\n", plural(dropped, "file"), step);
-  if (away.empty()) return exit_ok;
+  if (away.empty()) return forget_empty_runs(all.runs, live, settings), exit_ok;
   return fail(Status(Kind::lost, fmt::format("checkpoint {} is not dropped on {}, which does not answer, and may come back with it: repeat this then",
                                              step, fmt::join(away, ", "))));
 }
@@ -274,7 +337,9 @@ checkpoint::Place below(const std::string& directory) {
 }
 
 int drain(const Survey& survey, const std::vector<std::string>& what, const Settings& settings) {
-  if (Status one = check_is_of_one_program(survey, what[0]); !one) return fail(one);
+  OfStep versions = of_step(survey, what[0]);
+  versions.local.clear();  // nobody drains these
+  if (Status one = check_is_of_one_program(versions, what[0]); !one) return fail(one);
   const auto which = whole_one(survey, what[0]);
   if (!which) return fail(which.status());
   const bool elsewhere = what.size() > 1;

@@ -29,6 +29,8 @@ std::optional<Begun> decode_begun(const std::string& text) {
   const auto which = layout::parse_attempt(attempt);
   if (!which) return {};
   begun.attempt = *which;
+  if (words >> attempt)
+    if (const auto now = layout::parse_attempt(attempt)) begun.now = *now;
   return begun;
 }
 
@@ -59,7 +61,8 @@ void LiveRun::chooses(const std::string& run) const { say(fmt::format("{} 0 0\n"
 
 void LiveRun::began(const checkpoint::Run& run) const {
   const bool needs_versions = run.from && !run.from->drained;
-  say(needs_versions ? fmt::format("{} {} {}\n", run.id, text_of(run.from->attempt), run.from->step) : "");
+  const auto from = needs_versions ? *run.from : checkpoint::Run::From{0, 0};
+  say(fmt::format("{} {} {} {}\n", run.id, from.attempt.number ? text_of(from.attempt) : "0", from.step, text_of(run.attempt)));
 }
 
 std::vector<Begun> live_runs() {

@@ -28,10 +28,11 @@ class LiveRun {
 
 struct Begun {
   std::string run;
-  layout::Attempt attempt = 0;  // 0: it has not chosen yet
+  layout::Attempt attempt = 0;  // of the checkpoint; 0: it has begun with none
   uint64_t step = 0;
+  layout::Attempt now = 0;  // 0: it has not chosen yet
 };
-// Those of other processes that need versions of before.
+// Those of other processes.
 std::vector<Begun> live_runs();
 
 }  // namespace holdfast::cli

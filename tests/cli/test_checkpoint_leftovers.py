@@ -1,0 +1,62 @@
+"""What checkpoints leave on the nodes beside their versions, and what of it goes: by holdfast checkpoints --drop, at a restart, and where space is short."""
+import glob
+import os
+import unittest
+
+from checkpoint_test import CheckpointTest
+
+SMALL = {"nodes": 3, "scheme": "rs:2+1"}
+
+
+class Leftovers(CheckpointTest):
+    def copies(self, state="*", attempt="*"):
+        """The names of local files in that state, by step and rank."""
+        found = glob.glob(self.path(f"holdfast-nodes/*/.checkpoints/*/{attempt}.*/{state}/*"))
+        return sorted(os.path.basename(name).split(".")[0] for name in found if "~" in os.path.basename(name))
+
+    # checkpoints --drop
+
+    def test_what_is_dropped_leaves_no_local_copy(self):
+        self.run_job("echo ten > ck/ck.10.0; echo twenty > ck/ck.20.0; sleep 1; exit 9", "--drain", "none", "--keep", "9", expect=9, **SMALL)
+        self.assertEqual(self.copies("protected"), ["10", "20"])
+        self.assertEqual(self.holdfast("checkpoints", "--drop", "20").stdout, "1 file of checkpoint 20 dropped\n")
+        self.assertEqual(self.states(), {10: "whole"})
+        self.assertEqual(self.copies(), ["10"])
+        self.assertIn("no checkpoint 20", self.holdfast("checkpoints", "--drop", "20", expect=3).stderr)
+        self.holdfast("checkpoints", "--drop", "10")
+        self.assertEqual(glob.glob(self.path("holdfast-nodes/*/.checkpoints/*")), [], "nothing is left of the run")
+
+    def test_what_is_only_local_can_be_dropped(self):
+        script = """echo ten > ck/ck.10.$RANK; [ $RANK = 1 ] || exit 0
+            exec 3> ck/ck.20.1; echo half >&3; sleep 1; kill -9 $$"""
+        self.run_job(script, "--drain", "none", ranks=2, expect=137, **SMALL)
+        self.assertEqual(self.states(), {10: "whole", 20: "torn"})
+        self.assertEqual(self.holdfast("checkpoints", "--drop", "20").stdout, "1 file of checkpoint 20 dropped\n")
+        self.assertEqual((self.states(), self.copies("torn")), ({10: "whole"}, []))
+
+    def test_what_could_not_be_protected_can_be_dropped(self):
+        self.run_job(self.command("agents", "stop") + " 2> /dev/null; echo twenty > ck/ck.20.0", "--drain", "none", expect=None, **SMALL)
+        for node in ("n1", "n2", "n3"):
+            self.holdfast("agents", "start", "--node", node, self.path("holdfast-nodes", node))
+        self.assertEqual(self.states()[20], "failed")
+        self.holdfast("checkpoints", "--drop", "20")
+        self.assertEqual((self.states(), self.copies("failed")), ({}, []))
+        self.assertFalse(glob.glob(self.path("holdfast-nodes/*/.checkpoints/*/*/failed/*")), "its reason goes as well")
+
+    def test_a_number_that_was_dropped_beside_its_job_is_not_given_again(self):
+        script = "echo ten > ck/ck.10.0; echo old > ck/ck.20.0; sleep 1; " + self.command("checkpoints", "--drop", "20") + " > said; echo new > ck/ck.20.0"
+        self.run_job(script, "--drain", "none", "--keep", "9", **SMALL)
+        self.assertEqual(self.read("said"), "1 file of checkpoint 20 dropped\n")
+        self.holdfast("checkpoints", "--drain", "20", ".")
+        self.assertEqual(self.read("ck/ck.20.0"), "new\n")
+        self.assertEqual(len(glob.glob(self.path("holdfast-nodes/n1/ck.20.*"))), 1)
+
+    def test_what_a_job_is_writing_is_not_dropped(self):
+        script = "exec 3> ck/ck.20.0; echo half >&3; " + self.command("checkpoints", "--drop", "20") + " 2> said; echo $? >> said; exec 3>&-"
+        self.run_job(script, "--drain", "none", **SMALL)
+        self.assertRegex(self.read("said"), "a job that runs is writing checkpoint 20; drop it when it is protected, or the job has ended\n[1-9]")
+        self.assertEqual(self.states(), {20: "whole"})
+
+
+if __name__ == "__main__":
+    unittest.main()
