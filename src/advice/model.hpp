@@ -1,8 +1,8 @@
 // What a call and a byte cost: time of a process = calls x latency + bytes / bandwidth.
 //
-// Both are fitted to what the log's processes have measured (least squares of the relative error over all files of one kind of file
-// system and one direction), where they have accesses of different sizes. A log that has one size only cannot tell the two apart: then the
-// bandwidth is assumed (below), never less than what was seen, and the rest of a file's time is latency.
+// Both are fitted to what the log's processes have measured, where they have accesses of different sizes. The fit is by least squares of the relative
+// error, over all files of one kind of file system and one direction. A log that has one size only cannot tell the two apart. Then the bandwidth is
+// assumed (below), never less than what was seen, and the rest of a file's time is latency.
 #pragma once
 #include <map>
 #include <string>

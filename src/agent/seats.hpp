@@ -1,7 +1,7 @@
 // Which connection speaks for which session: the latest. Pure: whoever calls it lets one at a time in, and waits where it says so.
 //
-// A connection that takes a session over fences the one before: of what comes from there nothing is carried out any more, and the new one is
-// answered when what was begun there has ended. So no late write lands after a newer one.
+// A connection that takes a session over fences the one before. Nothing that comes from there is carried out any more. The new one is answered when
+// what was begun there has ended. So no late write lands after a newer one.
 #pragma once
 #include <map>
 #include <memory>

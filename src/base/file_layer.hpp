@@ -30,7 +30,7 @@ class FileLayer {
 
   // Zeros over the extent; a file that ends within it becomes longer.
   virtual Status zero(const Extent& extent);
-  // The first byte from `offset` on that is data, or that lies in a hole, as lseek(2) has it: there is a hole at the end of each file. An
+  // The first byte from `offset` on that is data, or that lies in a hole, as lseek(2) has it. There is a hole at the end of each file. An
   // `offset` that is not before the end is ENXIO.
   enum class Part : uint8_t { data, hole };
   virtual Result<uint64_t> next(Part part, uint64_t offset);
@@ -44,8 +44,8 @@ class FileLayer {
 // The file of all processes that have opened it together. All of them make these calls, and those of FileLayer from sync() on, in one order.
 class CollectiveFile : public FileLayer {
  public:
-  // `more`: whether this rank has more to write in calls that follow at once (a large transfer in bounded pieces); comes back true
-  // as long as any rank has, and all then call again, with nothing where nothing is left.
+  // `more`: whether this rank has more to write in calls that follow at once (a large transfer in bounded pieces). It comes back true as long as any
+  // rank has. Then all call again, with nothing where nothing is left.
   virtual Status write_all(std::span<const Extent> extents, ByteView data, bool& more) = 0;
   Status write_all(std::span<const Extent> extents, ByteView data) {
     bool more = false;

@@ -1,5 +1,5 @@
-// {fmt}, compiled once. Debian ships it as headers and as a shared library; the preloaded libraries bring along all that they use,
-// and with the header-only form every source file compiled all of it again, which took half of the build.
+// {fmt}, compiled once. Debian ships it as headers and as a shared library. The preloaded libraries bring along all that they use. With the
+// header-only form every source file compiled all of it again, which took half of the build.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -1,4 +1,4 @@
-// Whether this thread is in a call of MPI's that the program has made: what the C library is asked from there on is MPI's own matter.
+// Whether this thread is in a call of MPI's that the program has made. What the C library is asked from there on is MPI's own matter.
 #pragma once
 
 namespace holdfast {

@@ -1,5 +1,5 @@
-// Which numbers the descriptors have that Holdfast keeps for itself. Programs ask for low ones by name (a shell's `exec 5>`, dup2) and
-// expect the lowest free one from open; a file of ours there would be closed under us, and its number be given to a file of theirs.
+// Which numbers the descriptors have that Holdfast keeps for itself. Programs ask for low ones by name (a shell's `exec 5>`, dup2) and expect the
+// lowest free one from open. A file of ours there would be closed under us, and its number be given to a file of theirs.
 #pragma once
 #include <sys/resource.h>
 

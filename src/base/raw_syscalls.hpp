@@ -1,5 +1,5 @@
 // The kernel's file calls under their own names. Inside a preloaded library libc's open, read, write ... are the library's own
-// doors for the program; what Holdfast does for itself must not come in through them.
+// doors for the program. What Holdfast does for itself must not come in through them.
 //
 // Semantics are those of the manual pages, section 2: -1 and errno; EINTR is the caller's to handle. 64-bit Linux only, where
 // the kernel's struct stat and statfs are libc's.
@@ -25,7 +25,7 @@ static_assert(sizeof(long) == 8, "offsets are passed in one register");
 
 inline int close(int fd) { return static_cast<int>(syscall(SYS_close, fd)); }
 
-// Which descriptors are Holdfast's own, a bit each. A program that closes "all" descriptors must not close these: their numbers would be
+// Which descriptors are Holdfast's own, a bit each. A program that closes "all" descriptors must not close these. Their numbers would be
 // given to files of the program's, and a unit be written into one of them. Higher numbers are not watched.
 constexpr int watched_descriptors = 1 << 16;
 inline std::atomic<uint64_t> own_descriptors[watched_descriptors / 64];
@@ -199,8 +199,8 @@ inline int fsetxattr(int fd, const char* name, const void* from, size_t bytes, i
   return static_cast<int>(syscall(SYS_fsetxattr, fd, name, from, bytes, flags));
 }
 
-// In a program that does not know of them, Holdfast's own descriptors have high numbers: a program may give any low one to a file of its
-// own (dup2, a shell's `exec 9>file`), and what Holdfast writes next by that number would go there. 0: numbers stay as they are.
+// In a program that does not know of them, Holdfast's own descriptors have high numbers. A program may give any low one to a file of its own (dup2, a
+// shell's `exec 9>file`). What Holdfast writes next by that number would go there. 0: numbers stay as they are.
 inline std::atomic<int> lowest_own{0};
 
 // The same on a number that no program chooses; the one that it has where there is none. Leaves errno as it is.

@@ -1,6 +1,6 @@
-// Descriptors that are kept for the moment when the program has used up all others: what Holdfast opens for a file that is open already
-// must not fail for want of a number, for to the file that would be a lost target. One of them is closed to make room, and the next
-// descriptor of Holdfast's that is closed takes its place. Shared by all threads and lanes; a forked child has its own.
+// Descriptors that are kept for the moment when the program has used up all others. What Holdfast opens for a file that is open already must not fail
+// for want of a number. To the file that would be a lost target. One of them is closed to make room, and the next descriptor of Holdfast's that is
+// closed takes its place. Shared by all threads and lanes; a forked child has its own.
 #pragma once
 #include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"

@@ -22,10 +22,10 @@ struct TargetSet {
   bool pool = false;            // no set: those directories of pools that were named (pool.hpp)
 };
 
-// Opens the set of which `directories` are members, or makes one of them all where none has a marker and each exists and is
-// empty but for hidden entries of file systems (lost+found). One sentence each for: a directory that does not exist and that no marker
-// names; one that belongs to another set; fewer than `width`; one that is not empty and has no marker; the same
-// directory (or the same device, unless `allow_shared`; only where the user did not give them as --targets) twice.
+// Opens the set of which `directories` are members. Or makes one of them all, where none has a marker and each exists and is empty but for hidden
+// entries of file systems (lost+found). One sentence each for: a directory that does not exist and that no marker names; one that belongs to another
+// set; fewer than `width`; one that is not empty and has no marker. Also for the same directory twice (or the same device, unless `allow_shared`;
+// only where the user did not give them as --targets).
 Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories, const Settings& settings);
 // The set where all its members are named and there, with markers of one epoch: each is asked once. Kind::not_found where that is not so. `mode`:
 // permission bits of what is made there.
@@ -35,8 +35,8 @@ Result<TargetSet> open_set(const std::vector<std::string>& directories, const Se
 // Makes an empty directory ready to take the place of member `old_path`: a marker with its new uuid, of which no other member is told.
 // Asked again it answers the same, so that what was interrupted goes on. replace_member with the same paths tells the set.
 Result<Member> prepare_replacement(const std::string& any_member, const std::string& old_path, const std::string& new_path, const Settings& settings);
-// Puts an empty directory (or one at the same path, adopted by name) in the place of member `old_path`, or the one that was prepared
-// for that: new uuid, epoch + 1.
+// Puts an empty directory in the place of member `old_path`, or one at the same path, adopted by name, or the one that was prepared for that: new
+// uuid, epoch + 1.
 Result<TargetSet> replace_member(const std::string& any_member, const std::string& old_path, const std::string& new_path, const Settings& settings);
 
 enum class PathKind : uint8_t {
@@ -47,13 +47,13 @@ enum class PathKind : uint8_t {
   other,           // directory, device, ...
 };
 
-// Looks at a path without opening targets: cheap (for a plain file at most one stat beyond the open; a sidecar is looked
-// for only where the path is absent, empty, dangling, a link, or when `thorough`). Never fails for want of permission: then it is `other`.
+// Looks at a path without opening targets. It is cheap: for a plain file at most one stat beyond the open. A sidecar is looked for only where the
+// path is absent, empty, dangling, a link, or when `thorough`. Never fails for want of permission: then it is `other`.
 PathKind kind_of(const std::string& path, bool thorough = true);
 
-// Whether what is at the path is what a power cut can leave of a file's creation: nobody's content or a way to targets, and a sidecar whose
-// manifest is missing, empty or zeros. Its targets are not asked. create() makes the file anew where they know nothing of it, and says
-// Kind::exists where one does.
+// Whether what is at the path is what a power cut can leave of a file's creation. That is nobody's content or a way to targets, and a sidecar whose
+// manifest is missing, empty or zeros. Its targets are not asked. create() makes the file anew where they know nothing of it, and says Kind::exists
+// where one does.
 bool is_torn_creation(const std::string& path);
 
 struct LocateOptions {
@@ -63,16 +63,16 @@ struct LocateOptions {
   bool ignore_edits = false;
 };
 
-// Finds the protected file at `path` and opens its members; a stub that was moved or copied, a sidecar that is gone, a path that is
-// gone but named by `settings.targets` are understood. Checks the marker of each member. Members whose uuid is not the one that
-// the manifest names are handed back as lost ("replaced; run: holdfast repair PATH").
-// Kind::not_found: not protected. Kind::stale / invalid: a plain file or link that was edited from outside, with the two ways out.
+// Finds the protected file at `path` and opens its members. It understands a stub that was moved or copied, a sidecar that is gone, a path that is
+// gone but named by `settings.targets`. Checks the marker of each member. Members whose uuid is not the one that the manifest names are handed back
+// as lost ("replaced; run: holdfast repair PATH"). Kind::not_found: not protected. Kind::stale / invalid: a plain file or link that was edited from
+// outside, with the two ways out.
 Result<Located> locate(const std::string& path, const Settings& settings, LocateOptions options = {});
 
-// Makes the file's directories, sidecar and path entry for a new protected file (or an empty one, in its place):
-// chooses placement and layout from `settings` where the user left it open, checks them, asks the file system for the layout in a
-// single directory. `to_write`: for who opens it to write at once. Where all targets are there the file's first manifest names that opener
-// (Located::opener), so that the open has no other to write.
+// Makes the file's directories, sidecar and path entry for a new protected file (or an empty one, in its place). Chooses placement and layout from
+// `settings` where the user left it open, and checks them. In a single directory asks the file system for the layout. `to_write`: for who opens it
+// to write at once. Where all targets are there the file's first manifest names that opener (Located::opener), so that the open has no other to
+// write.
 Result<Located> create(const std::string& path, const Settings& settings, uint32_t mode, bool to_write = false);
 
 // Objects on all reachable members, sidecar, path entry. Of a link of the user's own the link alone.

@@ -45,7 +45,7 @@ void look_at_content(Entry& entry, const std::string& path) {
   else entry.stub_status = stub.status();
 }
 
-// The kernel follows the directories of a path by itself, links among them; only a path that is relative or ends in no name is resolved first.
+// The kernel follows the directories of a path by itself, links among them. Only a path that is relative or ends in no name is resolved first.
 std::string beside(const std::string& path) {
   const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
   const bool names_a_file = path.starts_with('/') && !name.empty() && name != "." && name != "..";

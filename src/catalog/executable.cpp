@@ -30,7 +30,7 @@ bool has_note_of_go(const raw::Fd& file, const Elf64_Phdr& segment) {
   if (segment.p_type != PT_NOTE) return false;
   char notes[4096];
   const ssize_t bytes = raw::pread(file.get(), notes, std::min<uint64_t>(segment.p_filesz, sizeof notes), segment.p_offset);
-  // In units of four also where the segment is aligned to eight: some linkers put notes of both kinds into one, and those of eight fill their units.
+  // In units of four also where the segment is aligned to eight. Some linkers put notes of both kinds into one, and those of eight fill their units.
   const auto padded = [](uint64_t size) { return (size + 3) / 4 * 4; };
   for (uint64_t at = 0; at + sizeof(Elf64_Nhdr) + sizeof "Go" <= uint64_t(std::max<ssize_t>(bytes, 0));) {
     Elf64_Nhdr note;

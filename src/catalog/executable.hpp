@@ -3,7 +3,7 @@
 
 namespace holdfast::catalog {
 
-// Whether no library can be preloaded into the image at `path`: it is linked statically, or runs with rights that the caller does not
+// Whether no library can be preloaded into the image at `path`. It is linked statically, or runs with rights that the caller does not
 // have (setuid, setgid). False for scripts and for what cannot be looked at. System calls only: also called between fork and exec.
 bool takes_no_library(const char* path);
 

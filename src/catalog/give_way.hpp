@@ -10,8 +10,8 @@ namespace holdfast::catalog {
 uint32_t mode_at_path(const layout::Manifest& manifest);
 // Why another file cannot take this one's place at its path without anybody seeing it.
 Status check_can_give_way(const Located& located);
-// The protected file `by`, on the same file system, has this one's bytes: it takes its place by one rename, with owner, times and attributes of what
-// stood there, and what this one had on its targets goes. `by` follows. What is cut short leaves one of them there. Under the file's lock, where nobody
+// The protected file `by`, on the same file system, has this one's bytes. It takes its place by one rename, with owner, times and attributes of what
+// stood there. What this one had on its targets goes. `by` follows. What is cut short leaves one of them there. Under the file's lock, where nobody
 // has it open for writing.
 Status give_way_to_another(const Located& located, Located& by, const Settings& settings);
 

@@ -12,7 +12,7 @@
 
 namespace holdfast::catalog {
 
-// Directories for it on members of the pool, chosen and laid out as for any file of the pool; its id ends with the digits of node `own`
+// Directories for it on members of the pool, chosen and laid out as for any file of the pool. Its id ends with the digits of node `own`
 // (digits_of_node). `owner`, a line, says whose it is: see remove_growing.
 Result<Located> make_growing(const std::string& path, const std::string& own, uint32_t mode, const std::string& owner, const Settings& settings);
 // The same file for another process, by the manifest that make_growing has made.

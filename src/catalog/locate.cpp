@@ -107,8 +107,8 @@ class Finder {
                               full_, full_, full_));
   }
 
-  // A file was to be removed, another one was made in its place, and power was lost before either was for good: what leads to the second one is
-  // at the path, and all of the first one is back.
+  // A file was to be removed, another one was made in its place, and power was lost before either was for good. What leads to the second one is at
+  // the path, and all of the first one is back.
   void pass_over_torn_entry() {
     if (!sidecar_ || sidecar_->never_synced() || wanted_entry(*sidecar_, {}).plain) return;
     std::vector<std::string> targets;
@@ -490,8 +490,8 @@ class Finder {
     return {};
   }
 
-  // Only the sidecar's own copy of the manifest knows how Holdfast left the path; and while somebody writes, or after
-  // a crash of somebody who did, the path changes by right.
+  // Only the sidecar's own copy of the manifest knows how Holdfast left the path. While somebody writes, or after a crash of somebody who did, the
+  // path changes by right.
   bool is_settled(const layout::Manifest& manifest) const {
     const bool current = sidecar_ && sidecar_->epoch == manifest.epoch;
     return current && sidecar_->path_state.known() && manifest.open_generations.empty() && manifest.journals.empty();
@@ -507,9 +507,9 @@ class Finder {
     return holds_its_checksums(located, member, now) ? Status() : edited();
   }
 
-  // A file system that lost power may have forgotten what it was not told to keep: the time goes back to an earlier change of ours, and
-  // the cut that took the padding of the last block may be missing, or be there where the one of the record is. Whoever edits a file
-  // sets its time forward. What the copy holds then is decided by its checksums as it is read; an empty file has none.
+  // A file system that lost power may have forgotten what it was not told to keep. The time goes back to an earlier change of ours. The cut that took
+  // the padding of the last block may be missing, or be there where the one of the record is. Whoever edits a file sets its time forward. What the
+  // copy holds then is decided by its checksums as it is read; an empty file has none.
   static bool may_be_left_by_a_crash(const layout::Manifest& manifest, const layout::PathState& left, const layout::PathState& now) {
     if (manifest.size == 0 || now.inode != left.inode) return false;
     const bool cut_since = left.size == padded_size(manifest) && now.size == manifest.size;
@@ -547,8 +547,8 @@ bool some_lack_manifests(const Located& located) {
   return *lacking > 0;
 }
 
-// Epoch 1 is what a creator leaves, and it holds the sidecar's lock until everything is in its place: whoever finds the file before waits for
-// that. Where the lock is free and some members have nothing, the creator died, or power was lost: whoever opens the file to write goes on
+// Epoch 1 is what a creator leaves, and it holds the sidecar's lock until everything is in its place. Whoever finds the file before waits for
+// that. Where the lock is free and some members have nothing, the creator died, or power was lost. Whoever opens the file to write goes on
 // without what is missing (engine/manifest_store.hpp). In one directory all of it is under that lock, and is finished here.
 Result<Located> after_its_creation(Located located, const std::function<Result<Located>()>& find, uint64_t deadline_ms) {
   if (!some_lack_manifests(located)) return located;

@@ -34,8 +34,8 @@ class PathKeeper {
   virtual std::string path(const layout::Manifest& /*newest*/, const std::string& known) { return known; }
   // The manifest copy in the sidecar; not_found where there is none.
   virtual Result<layout::Manifest> sidecar() = 0;
-  // After the manifest has been written to the members: writes the sidecar's copy and (re)makes what stands at the user's
-  // path: nothing to do for a plain file, a link to a current whole copy, or the stub. Sets manifest.path_state.
+  // After the manifest has been written to the members: writes the sidecar's copy and (re)makes what stands at the user's path. That is nothing for a
+  // plain file, a link to a current whole copy, or the stub. Sets manifest.path_state.
   virtual Status publish(layout::Manifest& manifest, bool durable) = 0;
   // While the members write a manifest: what has to be durable before publish(next, true) names it is made so. Where this cannot be done, or
   // the manifest becomes another one, publish does all of it.
@@ -51,9 +51,9 @@ struct Located {
   layout::Manifest manifest;    // as last read: identity and geometry are fixed, the rest may have moved on
   std::vector<Member> members;  // geometry.members of them
   // For repair: targets that are to take the place of the member of their index. They hold nothing of the file that counts until the
-  // manifest names them; until then the member that it names is read and written, where it answers.
+  // manifest names them. Until then the member that it names is read and written, where it answers.
   std::vector<Member> replacements = {};
-  // Of a file that was just made to be written: who made it is its first opener, which the manifest names; these locks say that it lives.
+  // Of a file that was just made to be written. Who made it is its first opener, which the manifest names; these locks say that it lives.
   std::vector<std::shared_ptr<target::Lock>> opener = {};
   bool by_search = false;  // nothing at the path or beside it leads to the file: a manifest on the named targets did
   std::shared_ptr<PathKeeper> path_keeper;

@@ -33,7 +33,7 @@ std::string encode(const Marker& marker);
 // Kind::corrupt, Kind::version (a pool's is of a newer format). Any bytes whatever are survived.
 Result<Marker> decode_marker(ByteView text);
 
-// Of a directory that stands for itself: it knows of no other one, and a file's manifest alone says which of them the file is on. Whoever knows
+// Of a directory that stands for itself. It knows of no other one, and a file's manifest alone says which of them the file is on. Whoever knows
 // sets only takes it for a newer format and leaves it alone.
 inline constexpr int pool_marker_format = 2;
 struct PoolMarker {

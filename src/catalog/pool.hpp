@@ -1,5 +1,5 @@
-// Pools: directories of nodes that stand each for itself. A file chooses its members among them, and its manifest alone names them: nodes come
-// and go between jobs, jobs share some of them, and no marker has to be told of that.
+// Pools: directories of nodes that stand each for itself. A file chooses its members among them, and its manifest alone names them. So nodes come and
+// go between jobs, jobs share some of them, and no marker has to be told of that.
 #pragma once
 #include <string>
 #include <vector>
@@ -34,8 +34,8 @@ Result<TargetSet> look_at_pool(const std::vector<std::string>& directories, uint
 // A directory of a pool, or an empty one that is made one, that is to take the place of the file's member `index`. The file's manifest alone
 // tells of it, once the file is there. It must be no other member's, nor of another member's node.
 Result<Member> prepare_pool_member(const Located& file, int index, const std::string& new_path, const Settings& settings);
-// Of `candidates`, directories of pools, one for each of the file's members that are lost, as far as there are some: none of a node that keeps a part
-// of the file.
+// Of `candidates`, directories of pools, one for each of the file's members that are lost, as far as there are some. None is of a node that keeps a
+// part of the file.
 Result<std::vector<std::pair<int, std::string>>> choose_live(const Located& file, const std::vector<std::string>& candidates,
                                                              const Settings& settings);
 // There are `found` for them.

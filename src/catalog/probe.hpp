@@ -16,8 +16,8 @@ namespace holdfast::catalog {
 
 // Environment::lane_for of the kernel's environment.
 std::shared_ptr<target::Lane> lane_of_process(const std::string& directory, std::chrono::milliseconds deadline);
-// For those who use lanes in handlers of fork, which are to be registered after this: before a fork they run in the reverse order of
-// their registration, in the child in its order.
+// For those who use lanes in handlers of fork, which are to be registered after this. Before a fork they run in the reverse order of their
+// registration, in the child in its order.
 void watch_forks();
 
 struct Probe {
@@ -46,7 +46,7 @@ struct LookFor {
 };
 // Results are in the order of `directories`.
 std::vector<Probe> probe_directories(const std::vector<std::string>& directories, const LookFor& what, uint64_t deadline_ms);
-// The lock of a directory's marker, which is waited for, ten seconds long: one process at a time makes or changes a set or a pool.
+// The lock of a directory's marker, which is waited for, ten seconds long. One process at a time makes or changes a set or a pool.
 Result<std::unique_ptr<target::Lock>> lock_directory(const Probe& probe);
 // Whether two that were found are one directory, whatever ways lead to it.
 bool are_one_directory(const Probe& one, const Probe& other);

@@ -1,5 +1,5 @@
-// The hidden directory beside the user's path, by a descriptor of it. A link in its place, or in the place of what lies in it, is never
-// followed, also where it is put there while we work: nothing outside the file's own path is ever written.
+// The hidden directory beside the user's path, by a descriptor of it. A link in its place, or in the place of what lies in it, is never followed,
+// also where it is put there while we work. So nothing outside the file's own path is ever written.
 #pragma once
 #include <memory>
 #include <optional>

@@ -68,7 +68,7 @@ class Placer {
     used_.insert(stripes.nodes.begin(), stripes.nodes.end());
   }
 
-  // The nodes after the data's. How many there are nobody says: a start that the file system refuses is beyond the last, and the
+  // The nodes after the data's. How many there are nobody says. A start that the file system refuses is beyond the last, and the
   // free ones are looked for from node 0 on.
   Status place_redundancy(int j) {
     const auto after_data = int64_t(made_.objects[0].nodes.front()) + int64_t(g_.scheme.k + j) * nodes_per_unit_;

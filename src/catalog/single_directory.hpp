@@ -1,4 +1,4 @@
-// A file in one directory: its members are parts of one directory, and where the file system stripes and says where, each lies on storage
+// A file in one directory. Its members are parts of one directory, and where the file system stripes and says where, each lies on storage
 // nodes of its own.
 #pragma once
 #include <cstdint>
@@ -25,14 +25,14 @@ struct PlacedObjects {
   bool obedient = true;    // no object was given another start than it was asked for
   int distinct_nodes = 1;  // that the objects have in sum
 };
-// Makes the data object in `directory` on `target` and, where the file system says on which nodes it lies, the redundancy objects and the
-// members' records on other nodes. `nodes_per_unit`: over how many nodes each unit of the rows is spread. `start`: the first node, or
-// target::any_node. Blocks: for a lane.
+// Makes the data object in `directory` on `target`. Where the file system says on which nodes it lies, also the redundancy objects and the members'
+// records on other nodes. `nodes_per_unit`: over how many nodes each unit of the rows is spread. `start`: the first node, or target::any_node.
+// Blocks: for a lane.
 Status place_objects(target::Target& target, const std::string& directory, const layout::Geometry& geometry, int nodes_per_unit, int start,
                      PlacedObjects& made);
 
-// The members of a file whose directory was probed: by the nodes in the manifest each with a lane of its own and a target that puts what it
-// makes there; without nodes all with the directory's.
+// The members of a file whose directory was probed. By the nodes in the manifest each has a lane of its own and a target that puts what it makes
+// there. Without nodes all have the directory's.
 std::vector<Member> members_in_directory(const Located& located, const Probe& probe, uint64_t deadline_ms);
 
 }  // namespace holdfast::catalog

@@ -29,11 +29,11 @@ struct Stub {
 std::string encode_stub(const layout::Manifest& manifest, uint32_t mode);
 // What the text says of the file's own permission bits, at a glance: a whole text is taken for granted. Allocates nothing.
 std::optional<uint32_t> mode_in_stub(std::string_view text);
-// Nobody may write to a stub, so that who takes it for the file is told at once. But who may not read it could not make it durable either; and
-// what others may do with a file (set its times and attributes) the kernel grants by the stub's own bits, which are an ACL's mask too.
+// Nobody may write to a stub, so that who takes it for the file is told at once. But who may not read it could not make it durable either. What
+// others may do with a file (set its times and attributes) the kernel grants by the stub's own bits, which are an ACL's mask too.
 inline uint32_t mode_of_stub(uint32_t own) { return (own & 0400) && !(own & 0022) ? own & ~0222u : own; }
 // The file's own permission bits, from those of its stub and what its text says. One that may be written is as an earlier version left
-// it, or as its user has made it without Holdfast: then that is what is wanted.
+// it, or as its user has made it without Holdfast. Then that is what is wanted.
 inline uint32_t own_mode(uint32_t of_stub, std::optional<uint32_t> said) {
   return (of_stub & 0222) || !said ? of_stub & 07777 : (of_stub & 07777) | (*said & 0222);
 }

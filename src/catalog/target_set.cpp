@@ -242,7 +242,7 @@ bool being_made(const std::vector<Probe>& probes) {
   return newest && newest->epoch == 0;
 }
 
-// A marker of epoch 0 is of a set in the making, or of a directory on its way into a set that there is: who else it names says which. A
+// A marker of epoch 0 is of a set in the making, or of a directory on its way into a set that there is. Who else it names says which. A
 // directory that may belong to a set out of reach is left alone.
 Status look_for_its_set(const Probe& begun, std::vector<Probe>& probes, uint64_t deadline_ms) {
   const Marker marker = *begun.marker;
@@ -269,7 +269,7 @@ Status look_for_their_sets(std::vector<Probe>& probes, uint64_t deadline_ms) {
   return {};
 }
 
-// A set that is made has had markers on all its directories before the first one of epoch 1: who has none here was looked at before that.
+// A set that is made has had markers on all its directories before the first one of epoch 1. Who has none here was looked at before that.
 void look_again_for_markers(std::vector<Probe>& probes, uint64_t deadline_ms) {
   if (!newest_marker(probes, "") || being_made(probes)) return;
   for (Probe& probe : probes)
@@ -362,7 +362,7 @@ bool is_prepared(const Probe& fresh, const Marker& truth) {
   return std::none_of(truth.members.begin(), truth.members.end(), [&](const MarkerMember& member) { return member.uuid == fresh.marker->uuid(); });
 }
 
-// It is the member there already, and the others have still to be told: whoever replaced was killed, or a power cut took their new markers back.
+// It is the member there already, and the others have still to be told. Whoever replaced was killed, or a power cut took their new markers back.
 bool is_half_way(const Probe& fresh, const Marker& truth, int index) {
   if (!fresh.marker || fresh.marker->set_id != truth.set_id || fresh.marker->epoch < truth.epoch || fresh.marker->index != index) return false;
   // Another replacement has brought the set to that epoch since. A former member is none of this: the others have known it at its epoch.
@@ -426,14 +426,14 @@ Status write_replacement(Marker next, int index, const Probe& fresh, const std::
   return {};
 }
 
-// A set as it is under the locks of all its members that can be reached: whoever changes it meets any other who reaches one of them, too.
+// A set as it is under the locks of all its members that can be reached. Whoever changes it meets any other who reaches one of them, too.
 struct LockedSet {
   std::vector<Probe> probes;
   Marker truth;
   std::vector<std::unique_ptr<target::Lock>> locks;
 };
 
-// In the order of the members, so that no two wait for each other. One that cannot be locked at all, for it is read-only by now, is left out: it
+// In the order of the members, so that no two wait for each other. One that cannot be locked at all, for it is read-only by now, is left out. It
 // may be the one that is to be replaced.
 Result<std::vector<std::unique_ptr<target::Lock>>> lock_members(const Marker& truth, const std::vector<Probe>& probes) {
   std::vector<std::unique_ptr<target::Lock>> locks;

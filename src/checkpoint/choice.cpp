@@ -73,8 +73,8 @@ bool disagree_about(const Checkpoint& a, const Checkpoint& b) {
   return a_first && b_first;
 }
 
-// Where a rank has begun to write another slot anew, this one's file may be of after what stays: nobody has it elsewhere, and that the ranks have gone
-// round is seen by it.
+// Where a rank has begun to write another slot anew, this one's file may be of after what stays. Nobody has it elsewhere, and it alone shows that the
+// ranks have gone round.
 bool is_after(const Protected& file, const Checkpoint& one) {
   const auto last = last_files_or_beside(one);
   const auto of_writer = file.version.writers && !file.version.roll ? last.find(file.version.writer) : last.end();
@@ -140,9 +140,9 @@ bool is_ahead_of_a_place(const Checkpoint& slot, List::const_iterator begin, Lis
   return false;
 }
 
-// A program that writes a few slots in turn, and dies while it writes one anew, leaves that one mixed: each file is whole, and some are of before. Ranks
+// A program that writes a few slots in turn, and dies while it writes one anew, leaves that one mixed. Each file is whole, and some are of before. Ranks
 // then disagree on which slot was written last. It is the one that they have not written equally often. While it runs, or where a file could not be
-// protected or is lost, a rank may have no file of the other slot: then nobody disagrees, and their turns say who has gone round.
+// protected or is lost, a rank may have no file of the other slot. Then nobody disagrees, and their turns say who has gone round.
 void mark_mixed(List::iterator begin, List::iterator end) {
   for (auto a = begin; a != end; ++a) {
     if (is_written_as_often_everywhere(*a)) continue;

@@ -1,4 +1,4 @@
-// What the versions that are there add up to. A checkpoint commits by enumeration: it is whole once each of its files has a readable version
+// What the versions that are there add up to. A checkpoint commits by enumeration. It is whole once each of its files has a readable version
 // of its step, and nobody has to be told. Which these are their places say; where names do not tell how many there are, versions that are rolls list
 // them (roll.hpp). Attempts never mix.
 #pragma once
@@ -100,8 +100,8 @@ struct Checkpoint {
 std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found);
 // What the next attempt of that run begins with; of two that are whole the later attempt's, then the one written later.
 const Checkpoint* newest_whole(const std::vector<Checkpoint>& all, const std::string& run);
-// Those of that run that are to go where `keep` whole ones that endure are to stay: all that are older than these, whole or not, and versions that
-// were replaced. What is newer than the oldest of them stays, whole or not, and so does each file that its writer wrote after its file of that one.
+// Those of that run that go where `keep` whole ones that endure stay: all that are older than these, whole or not, and versions that were replaced.
+// What is newer than the oldest of them stays, whole or not, and so does each file that its writer wrote after its file of that one.
 std::vector<Protected> to_drop(const std::vector<Checkpoint>& all, const std::string& run, size_t keep);
 
 }  // namespace holdfast::checkpoint

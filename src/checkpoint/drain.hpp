@@ -20,7 +20,7 @@ struct Drained {
   std::vector<std::string> files;  // as they were placed, in the order of the manifests
 };
 // `files`: the manifests of all files of one checkpoint. Each is written in a directory beside its place, checked block by block while it is read,
-// and synced; when all are there each is renamed to its place. Where one fails none has a new content. What a drain that was killed has left
+// and synced. When all are there each is renamed to its place. Where one fails none has a new content. What a drain that was killed has left
 // there is removed. `progress`: false ends it.
 Result<Drained> drain(const std::vector<layout::Manifest>& files, const Place& place, const Settings& settings, const engine::Progress& progress);
 

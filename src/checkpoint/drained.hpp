@@ -52,8 +52,8 @@ Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files
 std::string encode(const DrainedCheckpoint& drained);
 std::optional<DrainedCheckpoint> decode_drained(const std::string& text);
 
-// On every one of these nodes (addresses) that answers. Records of the run whose files are gone, or others by now, go; those of earlier attempts than the
-// drained one's only where an attempt `begins` with it: the one that runs may have begun with them, and its ranks ask for their files.
+// On every one of these nodes (addresses) that answers. Records of the run whose files are gone, or others by now, go. Those of earlier attempts than
+// the drained one's go only where an attempt `begins` with it. The one that runs may have begun with them, and its ranks ask for their files.
 Status keep_record(const DrainedCheckpoint& drained, const std::vector<std::string>& nodes, uint64_t deadline_ms, bool begins = false);
 // Which plain files the programs of an attempt see: all where it begins from the start, else those of the drained checkpoint that it has begun with. Others at
 // paths of that step are of older drains, which may have had files that this one has not.

@@ -87,7 +87,7 @@ class Patterns {
   bool are_rolled() const;
   bool have_completing() const;
   bool completes(const Named& named) const { return all_[named.part].completes(); }
-  // A checkpoint of a job of so many ranks has so many files, and this one its place among them: of a pattern with {rank} each rank has one. Those of
+  // A checkpoint of a job of so many ranks has so many files, and this one its place among them. Of a pattern with {rank} each rank has one. Those of
   // patterns with wildcards come beside them all, and are told apart by their stems.
   uint32_t files_of_all(uint32_t ranks) const;
   uint32_t place(const Named& named, uint32_t ranks) const;

@@ -34,7 +34,7 @@ struct SharedFile {
 Result<catalog::Located> make_shared_file(const layout::Version& version, const Run& run, uint32_t mode, const Settings& settings);
 catalog::Located locate_shared(const layout::Manifest& manifest, const Settings& settings);
 
-// Those of one attempt. A record is kept by M + 1 nodes, the first that answer in an order that the path says: whoever misses M nodes at most asks one of
+// Those of one attempt. A record is kept by M + 1 nodes, the first that answer in an order that the path says. Whoever misses M nodes at most asks one of
 // them.
 class SharedFiles {
  public:

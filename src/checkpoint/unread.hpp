@@ -13,7 +13,7 @@ namespace holdfast::checkpoint {
 // Versions with a note, by their ids, that cannot be read now, every unit of them. Notes of those that can be go.
 std::set<std::string> damaged_of(const Survey& survey, const Settings& settings);
 
-// Before an attempt of that run, or of all where it is empty: what is damaged does not count as whole in the survey. `damaged` becomes what was found so.
+// Before an attempt of that run, or of all where it is empty. What is damaged does not count as whole in the survey. `damaged` becomes what was found so.
 Result<Survey> survey_to_begin(const std::string& run, const Settings& settings, std::set<std::string>& damaged);
 
 // The first of its files that is damaged; null where none is.

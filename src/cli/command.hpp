@@ -70,7 +70,7 @@ nlohmann::json json_of(const engine::FileStatus& status);
 bool interrupted();
 void catch_interrupts();
 
-// Each subcommand adds itself; its work is done in the parse's callback, which leaves the exit code in
+// Each subcommand adds itself. Its work is done in the parse's callback, which leaves the exit code in
 // `code`. `run` takes all that follows its own options as they are: the program's line never comes under
 // CLI11's eyes.
 void add_run(CLI::App& app, int& code, const std::vector<std::string>& program);

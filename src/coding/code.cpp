@@ -135,8 +135,8 @@ class CauchyReedSolomon final : public Code {
     return decode_.emplace(key, tables).first->second;
   }
 
-  // units = G * data and survivors = B * data, so wanted = G_wanted * B^-1 * survivors: redundancy units come out as
-  // directly as data units do, in one pass over the survivors. Empty where the matrix has no inverse.
+  // units = G * data and survivors = B * data, so wanted = G_wanted * B^-1 * survivors. Redundancy units come out as directly as data units do, in
+  // one pass over the survivors. Empty where the matrix has no inverse.
   std::vector<unsigned char> decode_matrix(std::span<const int> survivors, std::span<const int> wanted) const {
     const size_t k = size_t(k_);
     std::vector<unsigned char> rows(k * k), inverse(k * k), composed(wanted.size() * k);

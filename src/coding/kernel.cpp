@@ -9,8 +9,8 @@ namespace holdfast::coding {
 
 namespace {
 
-// Some of ISA-L's AVX kernels (those for more than a few rows) return with the registers' upper halves in use; all SSE code that runs
-// afterwards, the program's own included, is then slowed down (measured: a hash by 4 times).
+// Some of ISA-L's AVX kernels (those for more than a few rows) return with the registers' upper halves in use. All SSE code that runs afterwards, the
+// program's own included, is then slowed down (measured: a hash by 4 times).
 void clear_upper_registers() {
 #ifdef __x86_64__
   static const bool avx = __builtin_cpu_supports("avx");
@@ -18,9 +18,9 @@ void clear_upper_registers() {
 #endif
 }
 
-// For more than a few rows ISA-L's kernels pass over the sources several times: from the second pass on they should lie in the second-level
-// cache. Measured, 16+8 with units of 1 MiB and AVX-512: strips of 8 KiB 1.5 to 1.6 times as fast as whole units, of 128 KiB 1.05 times;
-// 4+2 and 8+3 are done in one pass, and as fast either way.
+// For more than a few rows ISA-L's kernels pass over the sources several times. From the second pass on they should lie in the second-level
+// cache. Measured, 16+8 with units of 1 MiB and AVX-512: strips of 8 KiB 1.5 to 1.6 times as fast as whole units, of 128 KiB 1.05 times. 4+2 and 8+3
+// are done in one pass, and as fast either way.
 size_t strip_of(const Tables& tables) {
   constexpr size_t cached_bytes = 256 << 10, page = 4096;
   return std::max<size_t>(2, cached_bytes / page / size_t(tables.k + tables.rows)) * page;

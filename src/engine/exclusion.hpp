@@ -28,8 +28,8 @@ std::string opener_number(const std::string& name);
 
 // By every rank of an opener: shared locks that say that it lives, as long as any of its ranks holds them.
 Result<Locks> announce_opener(Members& members, const catalog::Located& located, uint64_t opener);
-// By rank 0 of an opener of several ranks, before its first commit and until no rank announces it any more: all ranks write in its
-// commits, under the file's lock that rank 0 alone holds. If rank 0 dies, others have to wait until all of them are gone.
+// By rank 0 of an opener of several ranks, before its first commit and until no rank announces it any more. All ranks write in its commits, under the
+// file's lock that rank 0 alone holds. If rank 0 dies, others have to wait until all of them are gone.
 Result<Locks> announce_leader(Members& members, const catalog::Located& located, uint64_t opener);
 // By one rank when all have let go: its names go, and those of its rank 0 where that has announced itself.
 void withdraw_opener(Members& members, const catalog::Located& located, uint64_t opener, bool had_leader);

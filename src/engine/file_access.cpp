@@ -142,8 +142,8 @@ Status File::write(std::span<const Extent> extents, ByteView data) {
   return atomic_ ? write_atomic(extents, data) : take(extents, data);
 }
 
-// Whose bytes of a row of which another opener has committed parts are read: what this opener, the lone one until now, has written there is
-// its own until the next commit merges the two.
+// Whose bytes are read of a row of which another opener has committed parts. What this opener, the lone one until now, has written there is its own
+// until the next commit merges the two.
 File::RowOrigin File::origin_of(uint64_t row) {
   if (!journals_.holds(row)) return RowOrigin::as_committed;
   auto record = records_.get(row);

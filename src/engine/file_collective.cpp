@@ -1,5 +1,5 @@
-// Collective reads and writes. Parts stay with the rank that wrote them until all ranks' parts make a row whole, or until a commit; then
-// they meet at the row's owner, and the row is coded and written once.
+// Collective reads and writes. Parts stay with the rank that wrote them until all ranks' parts make a row whole, or until a commit. Then they meet at
+// the row's owner, and the row is coded and written once.
 #include <algorithm>
 #include <cstring>
 #include <limits>

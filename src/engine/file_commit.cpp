@@ -135,8 +135,8 @@ bool File::is_first_of_all() const {
   return manifest.never_synced() && !manifest.cut_to && session_ == 1 && manifest.next_generation == 2 && manifest.open_generations.size() == 1;
 }
 
-// By rank 0, before the manifest says the size: the last row has a slot among the records, so that a sums object that was cut short can be
-// told from one that ends in holes; and plain copies end where the file does. A file that becomes shorter is cut later, behind the manifest.
+// By rank 0, before the manifest says the size. The last row has a slot among the records, so that a sums object that was cut short can be told from
+// one that ends in holes. Plain copies end where the file does. A file that becomes shorter is cut later, behind the manifest.
 void File::lay_ends(const Manifest& manifest, const Fold& fold, bool durable) {
   // By this commit, and in place: nobody has to be asked.
   const bool just_written = manifest.rows == 0 || (fold.journal.empty() && fold.folded.contains(manifest.rows - 1));
@@ -261,8 +261,8 @@ std::vector<std::string> File::gather_journals(exchange::Exchange& ranks, const 
   return names;
 }
 
-// Where the ranks' losses are contested nothing has been committed. All of it is made again once enough of the late members have come back:
-// what waits in memory still waits, and rows are folded in, journals begun and objects cut as if it were the first time.
+// Where the ranks' losses are contested nothing has been committed. All of it is made again once enough of the late members have come back. What
+// waits in memory still waits, and rows are folded in, journals begun and objects cut as if it were the first time.
 Status File::commit(exchange::Exchange& ranks, const Commit& how) {
   Status status = try_commit(ranks, how);
   Patience patience(settings_);
@@ -292,7 +292,7 @@ Status File::try_commit(exchange::Exchange& ranks, const Commit& how) {
   Status status = adopt(ranks, manifest);
   if (status.ok()) {
     look_anew(known_generation);
-    // What one rank has lost no other may believe: a member that missed a write of the first has an old record of the same generation.
+    // What one rank has lost no other may believe. A member that missed a write of the first has an old record of the same generation.
     status = agree(ranks, members_, journals_.unread());
     if (status.ok() && members_.contested()) status = check_losses(members_, located_.manifest);
     if (status.ok() && facts[3] && ranks.size() > 1) status = agree(ranks, members_, settle_rows_written_twice(ranks));

@@ -173,7 +173,7 @@ Status File::fold_own_under_journals(exchange::Exchange& ranks, const Fold& how)
   return Status();
 }
 
-// In rounds of rows that all ranks agree on: what is parked is read a round at a time, and all ranks' pieces of a row meet in
+// In rounds of rows that all ranks agree on. What is parked is read a round at a time, and all ranks' pieces of a row meet in
 // one round. Everything stays pending until the commit has come to its end.
 Status File::fold_pending(exchange::Exchange& ranks, std::vector<OutExtent> more, const Fold& how) {
   const uint64_t row_bytes = reader_.geometry().row_bytes(), rows_in_round = std::max<uint64_t>(1, fold_round_bytes / row_bytes);

@@ -57,7 +57,7 @@ Result<std::unique_ptr<ProtectedFile>> ProtectedFile::open(catalog::Located loca
   return std::unique_ptr<ProtectedFile>(std::move(file));
 }
 
-// Commits that were cut short, that waited for a lone opener which is dead by now, or were made in atomic mode: their rows and sizes take
+// Commits that were cut short, that waited for a lone opener which is dead by now, or were made in atomic mode. Their rows and sizes take
 // their place. Not while another opener may write outside the lock.
 Status File::finish_commits(Manifest& manifest) {
   if ((manifest.lone != 0 && manifest.lone != opener_) || (manifest.journals.empty() && !manifest.cut_to)) return Status();

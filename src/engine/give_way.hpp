@@ -9,7 +9,7 @@
 
 namespace holdfast::engine {
 
-// The plain file `copy`, in the same directory, has the bytes that the protected file at `path` had at `epoch`: it takes its place, and what was on
+// The plain file `copy`, in the same directory, has the bytes that the protected file at `path` had at `epoch`. It takes its place, and what was on
 // the targets goes. Kind::busy, and nothing is changed, where a program has the file open for writing or has committed since.
 Status give_way_to_plain(const std::string& path, const std::string& copy, uint64_t epoch, const Settings& settings);
 // The same, where the protected file `by` has the bytes. It follows.

@@ -1,5 +1,5 @@
-// Rows in memory: one that was read or rebuilt whole and from which the next reads are served, and for a reader that goes
-// through slow targets in order the row after it, on its way. Two rows and what one of them lacked, never more.
+// Rows in memory. One was read or rebuilt whole, and the next reads are served from it. For a reader that goes through slow targets in order the row
+// after it is on its way. Two rows and what one of them lacked, never more.
 #pragma once
 #include <memory>
 #include <span>
@@ -20,8 +20,8 @@ class HeldRows {
   bool take(const RowRange& range) const;
   // Whether it is for read_sequentially: a small step.
   bool serves_steps_of(const RowRange& range) const { return range.length * 2 <= sources_.geometry().row_bytes() && may_hold(); }
-  // A reader that goes on where it stopped, in small steps, from targets that are slow to answer: each row is read once, from
-  // all its targets side by side, and while the steps are served from it the next one is on its way. False: nothing was read.
+  // A reader that goes on where it stopped, in small steps, from targets that are slow to answer. Each row is read once, from all its targets side by
+  // side. While the steps are served from it the next one is on its way. False: nothing was read.
   bool read_sequentially(const RowRange& range);
   // A row that has to be rebuilt and whose other units are in memory. Units that a range wants whole go straight to it; the
   // others are held for the reads that follow. False where not all of them are in memory.

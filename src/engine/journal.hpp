@@ -1,7 +1,7 @@
-// The journal: new units of rows that hold synced data, written beside the data before they take its place, so that a
-// process that dies leaves either the old row or the new one, and never a row that is half of each.
+// The journal: new units of rows that hold synced data, written beside the data before they take its place. So a process that dies leaves either the
+// old row or the new one, and never a row that is half of each.
 //
-// Every member has its own journal object of each committing rank with that member's units only; losing members costs it no
+// Every member has its own journal object of each committing rank with that member's units only. Losing members costs it no
 // more than it costs the data. Format in docs/format.md.
 #pragma once
 #include <string>
@@ -18,9 +18,9 @@ class Journal {
   // `name` is "<generation>.<rank>", as the manifest lists it.
   Journal(Members& members, RecordStore& records, const catalog::Located& located, std::string name);
 
-  // Writes the row to the journals of all available members. Kind::lost where more than m units of a row did not arrive.
-  // `parts`: the bytes of the row that the committer vouches for, where the row's other bytes may still be written by the lone
-  // opener (it merges them at its own commit); empty: the whole row.
+  // Writes the row to the journals of all available members. Kind::lost where more than m units of a row did not arrive. `parts`: the bytes of the
+  // row that the committer vouches for. The row's other bytes may still be written by the lone opener, which merges them at its own commit. Empty:
+  // the whole row.
   Status append(const CodedRow& row, const Parts& parts = {});
   // The row is a hole from now on, whatever journals of before say.
   Status append_hole(uint64_t row, uint64_t generation);

@@ -25,12 +25,12 @@ class JournalOverlay {
       : members_(members), records_(records), located_(located) {}
 
   // Reads those that the manifest names and that are not known yet: a journal never changes once a manifest names it. False where one is on no
-  // member any more: then it was put in its place, and the manifest that names it is perhaps an old one by now.
+  // member any more. Then it was put in its place, and the manifest that names it is perhaps an old one by now.
   bool follow_manifest();
   void forget();
   // The journals that were read, in the manifest's order.
   const std::vector<std::string>& known() const { return known_; }
-  // Why a journal that may be there could not be read from any member: nobody knows then which rows are the newest, and none is read.
+  // Why a journal that may be there could not be read from any member. Nobody knows then which rows are the newest, and none is read.
   const Status& unread() const { return unread_; }
 
   bool holds(uint64_t row) const { return rows_.contains(row); }

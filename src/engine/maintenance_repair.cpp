@@ -82,7 +82,7 @@ class Repair {
       if (end) break;
       wait_while_busy(between_batches);
     }
-    // Rows that waited in journals then may have come to their place since, on fewer members, under the generation that they had: the next pass
+    // Rows that waited in journals then may have come to their place since, on fewer members, under the generation that they had. The next pass
     // looks at all.
     since_ = began->journals.empty() ? std::move(began) : std::nullopt;
     return ledger_.overtaken.none();

@@ -13,16 +13,16 @@ struct ManifestReading {
   bool sidecar_agrees = false;   // it is there and knows of no newer epoch
 };
 
-// The newest manifest among the available members. Every acknowledged manifest is on all members but at most m, so
-// any m+1 of them include a current one; with fewer, the sidecar must not know of a newer epoch. Otherwise refused
-// with Kind::stale and the epoch that could be served (settings.accept_epoch accepts it). Of a file that was never synced, a member that holds
-// neither a manifest nor data has missed nothing: it counts as one that has the manifest, and gets it with the next write.
+// The newest manifest among the available members. Every acknowledged manifest is on all members but at most m, so any m+1 of them include a current
+// one. With fewer, the sidecar must not know of a newer epoch. Otherwise refused with Kind::stale and the epoch that could be served
+// (settings.accept_epoch accepts it). Of a file that was never synced, a member that holds neither a manifest nor data has missed nothing. It counts
+// as one that has the manifest, and gets it with the next write.
 Result<ManifestReading> read_manifest(Members& members, const catalog::Located& located, const Settings& settings);
 
 // Kind::lost, naming the lost targets and why, where more members are lost than the scheme bears.
 Status check_losses(const Members& members, const layout::Manifest& manifest);
 
-// Marks the members that are lost as stale, raises the epoch and replaces the manifest on all others; a member that fails is lost,
+// Marks the members that are lost as stale, raises the epoch and replaces the manifest on all others. A member that fails is lost,
 // which is a new epoch. Kind::lost where more than m are. Afterwards the user's path and sidecar follow.
 Status write_manifest(Members& members, const catalog::Located& located, layout::Manifest& manifest, bool durable);
 

@@ -173,7 +173,7 @@ class Members {
     return ask_for_lock(member, name, hold).wait();
   }
   target::AskedLock ask_for_lock(int member, const std::string& name, target::Hold hold);
-  // Small objects that are read with a lock, or beside those of other members, in one wait: the next `get` of each counts as made under the locks.
+  // Small objects that are read with a lock, or beside those of other members, in one wait. The next `get` of each counts as made under the locks.
   // `name` gives a member's.
   struct Ahead {
     std::function<std::string(int member)> name;

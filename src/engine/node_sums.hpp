@@ -1,4 +1,4 @@
-// Units of rows that the nodes which hold the other ones rebuild together: each agent adds its unit's part to what it gets from the next one
+// Units of rows that the nodes which hold the other ones rebuild together. Each agent adds its unit's part to what it gets from the next one
 // (target::Target::sum), so that no node sends or gets more than the unit. Nothing of it is believed before its checksums are right.
 #pragma once
 #include <chrono>
@@ -15,8 +15,8 @@
 
 namespace holdfast::engine {
 
-// A repair's ways to ask for sums, beside the lanes of its members: some at each agent, so that several sums are on their way at once, and at few agents
-// at a time.
+// A repair's ways to ask for sums, beside the lanes of its members. There are some at each agent, so that several sums are on their way at once, and
+// at few agents at a time.
 class SumAskers {
  public:
   static constexpr size_t most_agents = 8, askers_of_an_agent = 3;

@@ -13,7 +13,7 @@ uint64_t object_bytes(const layout::Geometry& geometry, int object, uint64_t siz
 MemberCall cut_call(const catalog::Located& located, int member, uint64_t size, size_t slot_bytes);
 // The same on all available members, side by side.
 void cut_objects(Members& members, const catalog::Located& located, uint64_t size, size_t slot_bytes);
-// The same where the file has become longer again since somebody was killed in that cut: all between is holes, and the records reach behind its last row.
+// The same where the file has become longer again since somebody was killed in that cut. All between is holes, and the records reach behind its last row.
 void cut_under(Members& members, const catalog::Located& located, uint64_t size, uint64_t later_size, size_t slot_bytes);
 // Takes the padding of the last checksum block off plain objects; leaves alone what another opener has made longer.
 MemberCall trim_call(const catalog::Located& located, int member, uint64_t size);

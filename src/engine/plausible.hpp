@@ -1,5 +1,5 @@
-// Whether the targets can hold what a manifest says: a forged or damaged size must not be believed for hours of reading, or fill the
-// disk that it is exported to.
+// Whether the targets can hold what a manifest says. A forged or damaged size must not be believed for hours of reading, or fill the disk that it is
+// exported to.
 #pragma once
 #include "base/config.hpp"
 #include "engine/members.hpp"

@@ -1,8 +1,8 @@
 // A protected file: rows of units, coded, checksummed and placed on the members of a Located. The heart of Holdfast.
 //
 // One object per process and open; `exchange` joins the processes that opened together. Methods marked collective
-// are called by all of them in the same order. All methods are safe to call from several threads of a process:
-// reads go on side by side as far as nothing that is remembered changes, all else takes turns. See docs/architecture.md for how a row changes.
+// are called by all of them in the same order. All methods are safe to call from several threads of a process.
+// Reads go on side by side as far as nothing that is remembered changes, all else takes turns. See docs/architecture.md for how a row changes.
 #pragma once
 #include <memory>
 #include <vector>
@@ -31,7 +31,7 @@ class ProtectedFile : public CollectiveFile {
 
   // Calls are as in file_layer.hpp. Its collective ones are MPI's of the same names; a process that is on its own makes them alone.
 
-  // Of a process that is on its own in its open, so that the bytes' place is its own: they are committed when it returns where that is.
+  // Of a process that is on its own in its open, so that the bytes' place is its own. They are committed when it returns where that is.
   // Nothing is kept of an append that failed.
   Result<Extent> append(std::span<const ByteView> pieces, bool durable) override = 0;
   Result<uint64_t> append(ByteView data, bool durable);

@@ -148,8 +148,8 @@ Result<std::vector<std::string>> RepairBatch::objects_like(Members& members, int
 }
 
 // Who opens a file to write needs the lock that we hold, so none can come while we work. A lock or a list that fails says nothing about
-// writers. M + 1 members that know of none are enough, for a writer has lost at most M; where fewer are left, the sidecar has to vouch
-// that no writer has set them aside.
+// writers. M + 1 members that know of none are enough, for a writer has lost at most M. Where fewer are left, the sidecar has to vouch that no writer
+// has set them aside.
 bool RepairBatch::nobody_writes() {
   int asked = 0;
   for (int member = 0; member < look_.members.count(); ++member) {
@@ -239,7 +239,7 @@ void RepairBatch::settle() {
 }
 
 // Where nobody writes, objects end where the file does: what was cut off while a member was away must not come back when it grows.
-// Beside a job nothing is cut, for it may have written there since: old rows of a newcomer make it wait until the job has ended.
+// Beside a job nothing is cut, for it may have written there since. Old rows of a newcomer make it wait until the job has ended.
 void RepairBatch::set_ends() {
   const uint64_t size = manifest().size, slot_bytes = look_.records.slot_bytes(), records = manifest().rows * slot_bytes;
   const bool say_holes = !ledger_.records_lost;  // zeros at the end of the records mean holes: not where nobody knows

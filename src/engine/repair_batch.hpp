@@ -1,5 +1,5 @@
 // What a repair believes of a file, and does to it, under one holding of the file's lock. Whatever was read before the lock may have been
-// changed by a running job since: each batch reads manifest and records anew, through objects that it opens itself.
+// changed by a running job since. Each batch reads manifest and records anew, through objects that it opens itself.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -60,8 +60,8 @@ class RepairBatch {
   void settle();
   // Ends of objects, and the manifest that makes complete members current.
   Status finish();
-  // Writers that ended without closing: what they wrote and never synced is read once more (what verifies, else zeros) and written as a
-  // generation of its own, which becomes a synced one. Dying in it leaves what was before.
+  // Writers that ended without closing. What they wrote and never synced is read once more (what verifies, else zeros) and written as a generation of
+  // its own, which becomes a synced one. Dying in it leaves what was before.
   Status fold_sessions();
 
  private:

@@ -16,8 +16,8 @@ struct FileRepair : RepairReport {
   size_t written_anew = 0;  // over so many nodes (restripe.hpp); all that a repair counts is 0 then
 };
 
-// May be interrupted, and asked again. `revert`: what was edited at the path from outside is replaced. `live`, of a file on a pool: directories of
-// pools, of which some that answer take the places of the members that are lost; where these are too few, the file is written anew over those that live.
+// May be interrupted, and asked again. `revert`: what was edited at the path from outside is replaced. `live`, of a file on a pool: directories, of
+// which some that answer replace lost members. If these are too few, the file is written anew over those that live.
 Result<FileRepair> repair_file(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
                                const Progress& progress, const std::vector<std::string>* live = nullptr);
 

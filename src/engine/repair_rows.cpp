@@ -61,8 +61,8 @@ bool may_have_changed(const RowRecord& record, const Manifest& since) {
 }  // namespace
 
 // A synced row is written by nobody who does not hold the lock that we hold. A hole, or a row that is not synced, is written by a
-// running job at any moment: beside one it is left alone, units and records. Where nobody writes, what was not synced goes along as far
-// as it verifies: with a record of before in its place, a member that was away would make it another row, and a synced one.
+// running job at any moment. Beside one it is left alone, units and records. Where nobody writes, what was not synced goes along as far as it
+// verifies. With a record of before in its place, a member that was away would make it another row, and a synced one.
 void RepairBatch::mend(uint64_t row, const Manifest* since) {
   auto record = look_.rows.record(row);
   if (!record.ok()) {
@@ -108,9 +108,9 @@ void RepairBatch::note_slots(const std::vector<Write>& writes) {
   for (const Write& one : writes) ledger_.report.records_rewritten += end(one).ok();
 }
 
-// A member that was away may have a record of before: of a row that was cut off since, or that was never synced and whose generation was
-// given up since. It must not count again, also where the running job has written the row and dies before its sync; and beside that job
-// it cannot be taken away.
+// A member that was away may have a record of before. It is of a row that was cut off since, or that was never synced and whose generation was given
+// up since. It must not count again, also where the running job has written the row and dies before its sync; and beside that job it cannot be taken
+// away.
 void RepairBatch::distrust_old_slots(const RowRecord& record) {
   if (newcomers().none()) return;
   const std::vector<Bytes> slots = read_slots(onto_, look_.records, record.row, newcomers() & look_.records.holders(record.row));

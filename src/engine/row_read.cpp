@@ -298,7 +298,7 @@ void RowReader::note_answers(const Begun& read) {
   }
 }
 
-// What is in memory is read here and now, straight to where it is wanted: a hand-over to a lane and back costs more than the
+// What is in memory is read here and now, straight to where it is wanted. A hand-over to a lane and back costs more than the
 // read. Whatever is not there, or does not verify, is left to the lanes, which alone judge.
 void RowReader::serve_from_cache(Asked& asked) {
   for (auto& read : asked) {

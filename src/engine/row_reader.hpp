@@ -24,8 +24,8 @@ class RowReader {
   // Fills every range from verified blocks; what fails is reconstructed. Holes read as zeros.
   Status read(std::span<const RowRange> ranges);
 
-  // The same in two steps. Several threads may begin reads side by side where may_begin_beside() says so, while nobody does anything else here:
-  // nothing changes then that another one looks at. Who finishes is alone, and nothing may have changed since the beginning.
+  // The same in two steps. Several threads may begin reads side by side where may_begin_beside() says so, while nobody does anything else here.
+  // Nothing changes then that another one looks at. Who finishes is alone, and nothing may have changed since the beginning.
   struct Begun;
   bool may_begin_beside(std::span<const RowRange> ranges) const;
   Status begin(std::span<const RowRange> ranges, Begun& read);

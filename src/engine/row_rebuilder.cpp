@@ -114,8 +114,8 @@ Status RowRebuilder::reconstruct(const RowRecord& record, uint32_t first_block, 
   return rebuild(record, seen, rest.data());
 }
 
-// As far as everything that is needed lies in memory: read, checked and decoded here and now, a few blocks at a time so that
-// they stay in the second-level cache. Returns how many blocks that was; the lanes judge of the rest.
+// As far as everything that is needed lies in memory. It is read, checked and decoded here and now, a few blocks at a time so that they stay in the
+// second-level cache. Returns how many blocks that was; the lanes judge of the rest.
 uint32_t RowRebuilder::rebuild_cached(const RowRecord& record, uint32_t first_block, uint32_t blocks, std::byte* const* into) {
   const int k = sources_.geometry().scheme.k, width = sources_.geometry().scheme.width();
   const uint64_t c = sources_.geometry().block_bytes, wanted_mask = mask_of(into, width);

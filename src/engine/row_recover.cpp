@@ -64,8 +64,8 @@ RowReader::Want RowReader::want_of(std::span<const RowRange> ranges) const {
 
 // `next_row` is the row that will be wanted after this one.
 Status RowReader::recover_row(const RowRecord& record, std::span<const RowRange> ranges, uint64_t next_row) {
-  // Whoever reads much of a degraded row, or the same row again, is likely to read the rest of it: the whole row is
-  // rebuilt once and kept, so that each surviving unit is read once.
+  // Whoever reads much of a degraded row, or the same row again, is likely to read the rest of it. So the whole row is rebuilt once and kept, and
+  // each surviving unit is read once.
   const Want want = want_of(ranges);
   const bool again = last_recovered_ == record.row;
   last_recovered_ = record.row;

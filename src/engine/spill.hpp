@@ -1,6 +1,6 @@
-// Partial rows that do not fit in memory until they are folded in: parked, unsynced, on m+1 members, so that losing m of them
-// loses nothing that the program has written. Only the process that wrote them reads them; a process that
-// dies leaves litter, which goes with the file.
+// Partial rows that do not fit in memory until they are folded in. They are parked, unsynced, on m+1 members, so that losing m of them loses
+// nothing that the program has written. Only the process that wrote them reads them; a process that dies leaves litter, which goes with the
+// file.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
-// Time as this room sees it: how a loop that has found a lock busy waits before it asks again, how a thread waits for another
-// one, and what time it is.
+// Time as this room sees it. How a loop that has found a lock busy waits before it asks again, how a thread waits for another one, and what time it
+// is.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Where the bytes of a file lie that this process has open, and what differs by it: a protected file is found by its path, a plain one by
-// a descriptor that the process has got by its own open. Whoever shares an Origin takes turns.
+// Where the bytes of a file lie that this process has open, and what differs by it. A protected file is found by its path, a plain one by a
+// descriptor that the process has got by its own open. Whoever shares an Origin takes turns.
 #pragma once
 #include <string>
 
@@ -13,8 +13,8 @@ class Origin {
   virtual ~Origin() = default;
   // Under which the file was opened, or what has become of it since.
   virtual const std::string& path() = 0;
-  // The bottom of a new stack; the one of before has gone. `now`: it is to be written by the call that asks; a protected file has a reader
-  // until then. `later`: somebody has it open for writing.
+  // The bottom of a new stack; the one of before has gone. `now`: it is to be written by the call that asks. A protected file has a reader until
+  // then. `later`: somebody has it open for writing.
   struct Writing {
     bool now = false, later = false;
   };

@@ -82,8 +82,8 @@ UnitPlace place(const Geometry& g, uint64_t row, int unit) {
   const uint64_t global = row * width + uint64_t(unit);
   if (g.placement == Placement::interleaved) {
     if (g.single_directory) return {unit, 0, global * s};
-    // The pattern repeats after so many rows; each repetition begins one target further, so that redundancy rotates
-    // over all targets also where their number and the row's width have a common divisor (6 targets, 4+2).
+    // The pattern repeats after so many rows. Each repetition begins one target further, so that redundancy rotates over all targets, also where
+    // their number and the row's width have a common divisor (6 targets, 4+2).
     const uint64_t n = uint64_t(g.members), period_rows = std::lcm(width, n) / width;
     return {int((uint64_t(g.start) + global + row / period_rows) % n), 0, global / n * s};
   }

@@ -79,8 +79,8 @@ bool holds(const Geometry& geometry, int member, int object);
 // The members on which the record of a row lies.
 MemberSet record_holders(const Geometry& geometry, uint64_t row);
 
-// The rank that folds a row in: fixed by row number, so that two ranks never do it for the same row.
-// `aggregators` of the ranks own rows, spread evenly over them (neighbours tend to share a node); 0, or more than there are: all.
+// The rank that folds a row in: fixed by row number, so that two ranks never do it for the same row. `aggregators` of the ranks own rows, spread
+// evenly over them (neighbours tend to share a node). 0, or more than there are: all.
 inline int owner_of_row(uint64_t row, int ranks, int aggregators) {
   const int owners = aggregators > 0 && aggregators < ranks ? aggregators : ranks;
   return int(row % uint64_t(owners) * uint64_t(ranks) / uint64_t(owners));

@@ -1,6 +1,6 @@
-// The record of one row: its generation and the checksums of all its blocks, data and redundancy. Every member holds
-// every row's record, in its `sums` object at row * slot_bytes, so that a unit is never vouched for by its own target
-// alone; the highest generation of a valid record is the row's. A slot of zeros is a row that was never written.
+// The record of one row: its generation and the checksums of all its blocks, data and redundancy. Every member holds every row's record, in its
+// `sums` object at row * slot_bytes, so that a unit is never vouched for by its own target alone. The highest generation of a valid record is the
+// row's. A slot of zeros is a row that was never written.
 //
 // Format 1, little-endian, 32 bytes of header: u32 magic "HFR1", u32 number of checksums, u64 row, u64 generation,
 // u64 checksum: XXH3 of the slot's remaining bytes, seeded with the XXH3 of the header (this field zero), which is seeded

@@ -1,8 +1,8 @@
 // The record logs of shared file pointers: what a process writes to its own log file instead of the main file, until the records
-// of all processes are merged. An append-only file of entries; each is a header and a payload, both checksummed, so that
-// what a killed process wrote is found again and a torn entry is told from a whole one. docs/format-records.md.
+// of all processes are merged. An append-only file of entries. Each is a header and a payload, both checksummed, so that what a killed process wrote
+// is found again and a torn entry is told from a whole one. docs/format-records.md.
 //
-// Entries start at multiples of 8 bytes. An entry belongs to one log, one place in it and one session: bytes that were
+// Entries start at multiples of 8 bytes. An entry belongs to one log, one place in it and one session. Bytes that were
 // left by another log, or moved, fail like damaged ones.
 #pragma once
 #include <optional>

@@ -5,8 +5,8 @@
 namespace holdfast::planning {
 
 double mean_time_to_loss(const Targets& targets, int bears) {
-  // From i lost targets it takes, on the mean, this long until there are i + 1: either that happens next, or one is rebuilt
-  // first and the way back up is to be gone again.
+  // From i lost targets it takes, on the mean, this long until there are i + 1. Either that happens next, or one is rebuilt first and the way back up
+  // is to be gone again.
   double total = 0, step_below = 0;
   for (int lost = 0; lost <= bears; ++lost) {
     const double failing = (targets.count - lost) / targets.mtbf;

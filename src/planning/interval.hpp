@@ -18,7 +18,7 @@ double young_interval(const Job& job);
 // Systems 22(3), 2006, equation 37; the mean time between failures where a checkpoint takes more than twice that.
 double daly_interval(const Job& job);
 
-// The share of the time, 0 to 1, in which the job does not get on when it checkpoints after every `interval` of work: 1 minus useful over
+// The share of the time, 0 to 1, in which the job does not get on when it checkpoints after every `interval` of work. It is 1 minus useful over
 // expected wall clock time, by Daly's complete cost function (equation 20 there) for a long job.
 double waste(const Job& job, double interval);
 

@@ -9,8 +9,8 @@ namespace holdfast::planning {
 
 namespace {
 
-// That `hits` of `failures` failures among `nodes` nodes are in a group of `size` of them: C(s,i) C(n-s,f-i) / C(n,f), as a product of as many factors
-// as the group has nodes.
+// That `hits` of `failures` failures among `nodes` nodes are in a group of `size` of them. It is C(s,i) C(n-s,f-i) / C(n,f), as a product of as many
+// factors as the group has nodes.
 double hypergeometric(int nodes, int failures, int size, int hits) {
   if (hits > failures || size - hits > nodes - failures) return 0;
   double value = 1;

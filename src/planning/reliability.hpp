@@ -14,8 +14,8 @@ struct Spread {
   int bears = 0;
 };
 
-// That a chunk is lost whose row lies on some of `nodes` nodes, when `failures` of them fail at once: the sum over i > bears of
-// C(w,i) C(n-w,f-i) / C(n,f). 0 <= failures <= nodes, spread.nodes <= nodes.
+// That a chunk is lost whose row lies on some of `nodes` nodes, when `failures` of them fail at once. It is the sum over i > bears of C(w,i)
+// C(n-w,f-i) / C(n,f). 0 <= failures <= nodes, spread.nodes <= nodes.
 double chunk_loss(int nodes, int failures, const Spread& spread);
 // That any chunk is lost of a job whose nodes are in these groups, each of which loses data with more than `bears` nodes. From positive terms only:
 // what is far below the precision of 1 is right to its last digits.

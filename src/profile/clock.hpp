@@ -1,5 +1,5 @@
-// The clock of the hot path: the processor's counter where it is known to run evenly (a clock_gettime costs 20 to 40 ns, twice a call
-// that is half the budget), else nanoseconds. A piece says what its ticks are worth.
+// The clock of the hot path is the processor's counter where it is known to run evenly, else nanoseconds. A clock_gettime costs 20 to 40 ns, twice a
+// call that is half the budget. A piece says what its ticks are worth.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // What is counted for each file, interface and process. The names are those of the job log (docs/format-log.md), so a name never
-// changes its meaning; new ones go to the end of their group and old readers ignore them.
+// changes its meaning. New ones go to the end of their group and old readers ignore them.
 #pragma once
 #include <array>
 #include <cstddef>

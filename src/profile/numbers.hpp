@@ -1,5 +1,5 @@
-// Which descriptors lead to files that are counted. Read without a lock, by number; changed where numbers are given and taken, which may
-// be in signal handlers, in children of fork, and in several threads at once: so nothing here locks, allocates or is ever freed.
+// Which descriptors lead to files that are counted. Read without a lock, by number. Changed where numbers are given and taken, which may be in signal
+// handlers, in children of fork, and in several threads at once. So nothing here locks, allocates or is ever freed.
 #pragma once
 #include <array>
 #include <atomic>

@@ -86,8 +86,8 @@ uint64_t wall_clock_ns() {
   return uint64_t(now.tv_sec) * 1'000'000'000u + uint64_t(now.tv_nsec);
 }
 
-// A hole in a mapped file that the file system has no room for would kill the program at the first write into it: so every page is
-// written before it is used.
+// A hole in a mapped file that the file system has no room for would kill the program at the first write into it. So every page is written before it
+// is used.
 bool write_zeros(int fd, uint64_t offset, uint64_t bytes) {
   static const char zeros[4096] = {};
   for (uint64_t done = 0; done < bytes;) {
@@ -188,7 +188,7 @@ class Piece {
     return &record;
   }
 
-  // Another thread may be making it at this moment, and may have been put aside in the middle of it; for ever only where a signal's handler
+  // Another thread may be making it at this moment, and may have been put aside in the middle of it. That is for ever only where a signal's handler
   // opens the very file that the call below it is opening. (Reading a page that was never written is no danger: the file is long enough.)
   Record* wait_for(uint32_t slot) {
     constexpr int quick_turns = 1000, turns = quick_turns + 10'000;

@@ -1,6 +1,6 @@
 // A piece: what one process has counted, as its bytes lie in the job's directory of pieces and in the process's memory. Page 0 is the
 // header, then come keys, the time line, records and perhaps a ring of single operations. Host byte order, read on machines of the
-// same kind by the version that wrote it (`version`): pieces live as long as a job; what is kept is the log.
+// same kind by the version that wrote it (`version`). Pieces live as long as a job; what is kept is the log.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -41,8 +41,8 @@ inline bool names_one(std::string_view list, std::string_view name) {
   return found;
 }
 
-// The time line has steps of 2^24 ns (17 ms) at first, and steps of twice the length from each doubling of the time on: a process that
-// runs for a year needs 32 doublings. Nothing is ever moved, so no two threads can disagree about where a byte belongs.
+// The time line has steps of 2^24 ns (17 ms) at first, and steps of twice the length from each doubling of the time on. A process that runs for a
+// year needs 32 doublings. Nothing is ever moved, so no two threads can disagree about where a byte belongs.
 inline constexpr uint32_t time_shift = 24, first_steps = 128, steps_per_level = 64, time_levels = 26;
 inline constexpr uint32_t time_steps = first_steps + steps_per_level * (time_levels - 1);
 
@@ -86,8 +86,8 @@ struct PieceHeader {
   CountedMpiCalls mpi_calls;
 };
 
-// A value that occurs often: the most frequent few are kept, the rarest gives way to a new one and hands on its count (so that a count is
-// at most too large).
+// A value that occurs often. The most frequent few are kept. The rarest gives way to a new one and hands on its count (so that a count is at most too
+// large).
 struct Common {
   Value value{0}, count{0};
 };
@@ -101,8 +101,8 @@ struct alignas(4096) Record {
   Value alignment;  // bytes: the striping unit, or the file system's block
   char scheme[32];
   char pointer[48];  // what served the shared pointer: "window, individual"
-  // Times in ticks. The first thread that reads or writes the file has an array of its own, which nobody else changes: it counts with
-  // plain additions, where atomic ones would cost more than all the rest. What the record is worth is both arrays together, and the meter.
+  // Times in ticks. The first thread that reads or writes the file has an array of its own, which nobody else changes. It counts with plain
+  // additions, where atomic ones would cost more than all the rest. What the record is worth is both arrays together, and the meter.
   std::array<Value, counter_count> own, others;
   std::atomic<uint32_t> owner;
   // The owner's bytes of the time line's step `step`, which are not in the time line yet.

@@ -14,7 +14,7 @@
 
 namespace holdfast::profile {
 
-// One process's piece, read from its file: of the records only those that were used, or a job of many ranks would not fit into memory.
+// One process's piece, read from its file. Of the records only those that were used, or a job of many ranks would not fit into memory.
 struct LeftPiece {
   std::unique_ptr<PieceHeader> header;
   std::vector<TimeStep> times;

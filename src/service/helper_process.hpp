@@ -8,7 +8,7 @@
 
 namespace holdfast::service {
 
-// The first thing that a program of ours does: where it was started with one of 0 to 2 closed, nothing of its own gets that number. Calls on it fail as
+// The first thing that a program of ours does. Where it was started with one of 0 to 2 closed, nothing of its own gets that number. Calls on it fail as
 // before (EBADF), and so they do in what it starts, where the number is closed again.
 void hold_standard_numbers();
 

@@ -1,6 +1,6 @@
-// The ranks' standard output and error in one file of the job, line by line. The C library writes to descriptors 1 and 2 by ways
-// that cannot be watched, so they become pipes, and a small process beside each rank (libexec/holdfast/gather-output) moves whole
-// lines to the file. It outlives the rank by what is still in the pipes: nothing of a killed rank's output is lost.
+// The ranks' standard output and error in one file of the job, line by line. The C library writes to descriptors 1 and 2 by ways that cannot be
+// watched, so they become pipes. A small process beside each rank (libexec/holdfast/gather-output) moves whole lines to the file. It outlives the
+// rank by what is still in the pipes: nothing of a killed rank's output is lost.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// The client's side of one session with an agent, over connections that may break: what was not answered is asked again on the next one, and is
+// The client's side of one session with an agent, over connections that may break. What was not answered is asked again on the next one, and is
 // carried out once. Pure but for its lines.
 #pragma once
 #include <sys/types.h>

@@ -37,8 +37,8 @@ struct Start {
 [[maybe_unused]] constexpr size_t kStackBytes = 1 << 20;
 [[maybe_unused]] constexpr size_t kGuardBytes = 64 << 10;
 
-// The kernel's per-thread area of restartable sequences (allocators with a cache per processor use it) belongs to the task that
-// registered it: the host gives it up and the companion, which runs with the host's thread-local storage, takes it over.
+// The kernel's per-thread area of restartable sequences (allocators with a cache per processor use it) belongs to the task that registered it. The
+// host gives it up. The companion, which runs with the host's thread-local storage, takes it over.
 [[maybe_unused]] void restartable_sequences(int flags) {
   if (__rseq_size == 0) return;
   auto* area = static_cast<char*>(__builtin_thread_pointer()) + __rseq_offset;
@@ -127,7 +127,7 @@ bool keeps_others_waiting(int fd, std::string_view link) {
   return link.starts_with("/dev/") && is_character_device(fd);
 }
 
-// By their links in /proc, which asks no file system: a stat of a hung one would hang too, and so would closing a file on it.
+// By their links in /proc, which asks no file system. A stat of a hung one would hang too, and so would closing a file on it.
 std::vector<int> pipes_and_terminals() {
   std::vector<int> found;
   raw::Fd directory(raw::openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

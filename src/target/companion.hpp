@@ -1,9 +1,9 @@
 // A companion: code of this process that the process need not wait for when it ends.
 //
-// The kernel ends a process only when all its threads have ended, and a thread in a call that cannot be killed (a FUSE server
-// that took a request and never answers) does not end. A companion is no thread: it is a process of its own that
-// shares this one's memory and descriptors (clone(2) with CLONE_VM and CLONE_FILES). It is killed when its process ends, and if it cannot be
-// killed, it alone stays behind.
+// The kernel ends a process only when all its threads have ended. A thread in a call that cannot be killed (a FUSE server that took a
+// request and never answers) does not end. A companion is no thread: it is a process of its own that shares this one's memory and
+// descriptors (clone(2) with CLONE_VM and CLONE_FILES). It is killed when its process ends, and if it cannot be killed, it alone stays
+// behind.
 #pragma once
 
 namespace holdfast::target {
@@ -15,8 +15,8 @@ int start_companion(void (*body)(void*), void* argument);
 // The process that the caller's memory belongs to: getpid(), and inside of a companion that of the process that started it.
 int process_id();
 
-// Call at the process's end while a companion is held in a call: the companion keeps this process's descriptors open, and whoever reads its
-// output through a pipe would wait for their end. Flushes stdio and closes the pipes, sockets and terminals.
+// Call at the process's end while a companion is held in a call. The companion keeps this process's descriptors open, and whoever reads its output
+// through a pipe would wait for their end. Flushes stdio and closes the pipes, sockets and terminals.
 void leave_companions_behind();
 
 }  // namespace holdfast::target

@@ -51,8 +51,8 @@ class Mapping {
   }
   ~Mapping() { raw::munmap(at_, bytes_); }
   // Whether the file still reaches to the end of this. Memory beyond a file's end is a signal to whoever touches it, and anybody who may write
-  // the file may cut it. Asking is a call of the system, so it is asked once in a tick of the coarse clock: a program that paused
-  // has it asked before its next write, one that writes without pause goes by without. From the first no on nothing of the file is mapped.
+  // the file may cut it. Asking is a call of the system, so it is asked once in a tick of the coarse clock. A program that paused has it asked before
+  // its next write, one that writes without pause goes by without. From the first no on nothing of the file is mapped.
   bool is_whole(int fd) {
     if (cut_.load(std::memory_order_relaxed)) return false;
     const int64_t tick = coarse_now_ns();
@@ -84,7 +84,7 @@ class Mapping {
   std::atomic<bool> cut_{false};
 };
 
-// What is left of a list of vectors, advanced by what a system call did. The list is the caller's and stays as it is: it is copied
+// What is left of a list of vectors, advanced by what a system call did. The list is the caller's and stays as it is. It is copied
 // only where a call ended inside of a vector, so that the plain case takes no memory.
 class Vectors {
  public:
@@ -111,7 +111,7 @@ class Vectors {
   std::vector<iovec> copy_;
 };
 
-// All of it from `offset` on, short writes continued. What failed is said, not tried again: a device that takes the second try has
+// All of it from `offset` on, short writes continued. What failed is said, not tried again. A device that takes the second try has
 // not kept its word on the first. `label` is called for a sentence only.
 template <class Label>
 Status write_all(int fd, uint64_t offset, std::span<const iovec> from, const Label& label) {
@@ -594,9 +594,9 @@ class DirectoryTarget final : public Target {
 
   static constexpr size_t most_begun = 64;
 
-  // XFS, unlike ext4, keeps a rename in its log before it has written what the file holds: after a power failure the new name stands for an
-  // empty file, and the old content is gone. Where there is one, the new one is written first. That is no flush of the device: the log, which
-  // is written after it, makes one before it counts.
+  // XFS, unlike ext4, keeps a rename in its log before it has written what the file holds. After a power failure the new name stands for an empty
+  // file, and the old content is gone. Where there is one, the new one is written first. That is no flush of the device: the log, which is written
+  // after it, makes one before it counts.
   //
   // Where there is none nobody waits: before data is made durable settle sees that it is written, and by then it mostly is.
   Status write_before_rename(int fd, const Root::Place& place, const std::string& name) {
@@ -680,8 +680,8 @@ class DirectoryTarget final : public Target {
     return failure("cannot remove " + label);
   }
 
-  // OFD locks, because they belong to the open file and not, as POSIX ones, to whoever closes any descriptor of it first; also across
-  // nodes where the file system has locks. Where it has none, flock.
+  // OFD locks, because they belong to the open file and not, as POSIX ones, to whoever closes any descriptor of it first. They also hold across nodes
+  // where the file system has locks. Where it has none, flock.
   static Status lock_file(int fd, const std::string& label, Hold hold, bool& by_flock) {
     int result = -1;
     if (!by_flock) {

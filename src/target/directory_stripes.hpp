@@ -8,8 +8,8 @@
 
 namespace holdfast::target {
 
-// Asks for a layout on a file that holds nothing yet and was not opened to write (what cannot be asked for is left as it is), and
-// says which one it has then.
+// Asks for a layout on a file that holds nothing yet and was not opened to write, and says which one it has then. What cannot be asked for is left as
+// it is.
 Stripes request_stripes(int fd, const StripeWish& wish);
 // Makes an empty file at a path where nothing is yet, with this layout if it can be had. errno where it cannot be made, or not be opened to read.
 std::optional<Stripes> make_striped_file(int directory, const char* path, mode_t mode, const StripeWish& wish);

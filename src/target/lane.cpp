@@ -19,8 +19,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How often this process and its ancestors have forked since the first lane: a lane whose number differs lives in a
-// child, where its companion does not exist and its mutex may be locked for ever.
+// How often this process and its ancestors have forked since the first lane. A lane whose number differs lives in a child, where its companion does
+// not exist and its mutex may be locked for ever.
 std::atomic<uint64_t> fork_generation{0};
 
 // Calls of this process that have outlived their deadline and are still held by the kernel.
@@ -107,7 +107,7 @@ struct State {
     ticket.ended_.notify_all();
   }
 
-  // The call in the companion has outlived the deadline: it and all behind it fail; those behind it never run, but for what
+  // The call in the companion has outlived the deadline: it and all behind it fail. Those behind it never run, but for what
   // is only let go.
   void put_aside(std::deque<std::shared_ptr<CompanionTicket>>& dropped) {
     set_aside = true;

@@ -1,5 +1,5 @@
 // Lane: the way to one target, for callers that must not wait for ever. Calls of one lane run in order, one at a
-// time; lanes of different targets run side by side. A call that outlives the deadline sets the lane aside: its
+// time; lanes of different targets run side by side. A call that outlives the deadline sets the lane aside. Its
 // caller gets Kind::timed_out, and so does every later call, until the hung call has ended and `readmit` is asked.
 #pragma once
 #include <chrono>
@@ -12,8 +12,8 @@ namespace holdfast::target {
 
 class LaneGroup;
 
-// One submitted call. Whatever the call touches must live as long as the ticket's own copy of the closure:
-// capture by value or by shared_ptr, for a hung call outlives its caller.
+// One submitted call. Whatever the call touches must live as long as the ticket's own copy of the closure.
+// Capture by value or by shared_ptr, for a hung call outlives its caller.
 class Ticket {
  public:
   virtual ~Ticket() = default;
@@ -29,7 +29,7 @@ class Lane {
   virtual bool set_aside() const = 0;
   // Takes the lane back into use if no call is outstanding any more; true if it may be used.
   virtual bool readmit() = 0;
-  // Destroys `thing`, if this was the last of it, in the lane after all that is outstanding: closing a file can block like any
+  // Destroys `thing`, if this was the last of it, in the lane after all that is outstanding. Closing a file can block like any
   // other call. Waits for that no longer than the deadline, and not at all when the lane is set aside.
   virtual void let_go(std::shared_ptr<const void> thing) = 0;
   // Since when a call is being made (nothing: none is), when one ended last, and how many failed after their deadline. Never waits.
@@ -41,13 +41,13 @@ class Lane {
   Status run(std::function<Status()> call) { return submit(std::move(call))->wait(); }
 };
 
-// Calls are made in a companion (companion.hpp), started at the first call and again in a forked child: the process ends although a
+// Calls are made in a companion (companion.hpp), started at the first call and again in a forked child. The process ends although a
 // call of its may never end.
 std::shared_ptr<Lane> make_companion_lane(std::string name, std::chrono::milliseconds deadline);
 // For those who use lanes in a forked child's handler: handlers there run in the order of their registration, so register it after this.
 void watch_forks();
 // Runs each call at once in the caller: deterministic, for the simulator. A call that answers Kind::timed_out with no
-// errno (a filter that "hangs") sets the lane aside like a hung one; it may be readmitted at once.
+// errno (a filter that "hangs") sets the lane aside like a hung one. It may be readmitted at once.
 std::shared_ptr<Lane> make_inline_lane();
 
 }  // namespace holdfast::target

@@ -40,8 +40,8 @@ LaneGroup::LaneGroup(std::vector<std::shared_ptr<Lane>> lanes, int may_miss, int
 
 std::shared_ptr<Lane> LaneGroup::lane(int index) { return std::make_shared<GroupLane>(lanes_[size_t(index)], shared_from_this()); }
 
-// Those whose call is half through its deadline count: calls that were begun together are late together, and the first of them to be
-// asked about must not be given up before the others are seen.
+// Those whose call is half through its deadline count. Calls that were begun together are late together, and the first of them to be asked about must
+// not be given up before the others are seen.
 int LaneGroup::late(Clock::duration deadline, Clock::time_point now) const {
   int late = 0;
   for (size_t i = 0; i < lanes_.size(); ++i) {

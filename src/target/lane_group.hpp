@@ -1,6 +1,6 @@
 // The lanes to the targets of one file, and whether one of them may be given up. A target that does not answer within its deadline is set
-// aside. But where more of them are late at once than the file can miss, that is load (a busy disk, a machine that was stopped), and giving
-// them up would lose what is being written: then they are waited for as long as any call comes back, up to a number of deadlines.
+// aside. But where more of them are late at once than the file can miss, that is load (a busy disk, a machine that was stopped). Giving them up would
+// lose what is being written. Then they are waited for as long as any call comes back, up to a number of deadlines.
 #pragma once
 #include <atomic>
 #include <chrono>

@@ -22,8 +22,8 @@ bool locks_reach_all_nodes(std::string_view kind, std::string_view options);
 bool locks_reach_all_nodes(int directory, uint64_t magic);
 bool locks_reach_all_nodes(int directory);
 
-// By statfs(2)'s number: whether a node sees what another one wrote only after that one's fsync or close and an open of its own (NFS, FUSE, SMB,
-// and what is not known). Not so where the storage is this node's own, or where the nodes keep each other's memory true (Lustre, CephFS).
+// By statfs(2)'s number: whether a node sees what another one wrote only after that one's fsync or close and an open of its own. That is so for NFS,
+// FUSE, SMB, and what is not known. Not so where the storage is this node's own, or where the nodes keep each other's memory true (Lustre, CephFS).
 bool caches_by_node(uint64_t magic);
 
 // Whether a lock there takes a name beside the kernel's lock.

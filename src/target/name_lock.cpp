@@ -165,8 +165,8 @@ class Attempt {
     return two;
   }
 
-  // Claims of those who died while they tried, and hold nothing. First who is dead, and then what there is of them: before his death he may
-  // have got the lock, or the right to end somebody's hold, which his claim has to tell of.
+  // Claims of those who died while they tried, and hold nothing. First who is dead, and then what there is of them. Before his death he may have got
+  // the lock, or the right to end somebody's hold, which his claim has to tell of.
   void sweep() {
     std::vector<std::string> numbers;
     auto names = store_->list();

@@ -12,9 +12,9 @@
 //    X is dead and the right is ours. `L.held` is looked at through no cache: a claim's name is never used for anything else.
 // 3. `L.held` goes, then the claim, and all try to link their own.
 //
-// One that dies between 1 and 3 leaves `L.claim.X.OWN`, and its own claim says that it is dead: the next one renames on
+// One that dies between 1 and 3 leaves `L.claim.X.OWN`, and its own claim says that it is dead. The next one renames on
 // (`L.claim.X.NEXT`) and looks again. Three that try at once: one renames, two find nothing to rename and see the lock busy. One that
-// has read X in `L.held` long ago, while Y holds by now, finds no claim of X: it went before anybody could follow X.
+// has read X in `L.held` long ago, while Y holds by now, finds no claim of X. It went before anybody could follow X.
 //
 // Shared holds are names `L.held.NUMBER`. They are made, and asked about, by one who has `L.held` at that moment.
 //
@@ -48,7 +48,7 @@ class NameStore {
   virtual Result<std::vector<std::string>> list() = 0;
 };
 
-// Numbers of holds of this process that are over, though their names could not be removed: whoever has failed to do so may live for long.
+// Numbers of holds of this process that are over, though their names could not be removed. Whoever has failed to do so may live for long.
 class LeftHolds {
  public:
   static const std::shared_ptr<LeftHolds>& of_this_process();
@@ -70,8 +70,8 @@ struct Processes {
 // Kind::busy, with who it is, where another one holds it.
 Result<std::unique_ptr<Lock>> lock_by_name(std::shared_ptr<NameStore> store, const std::string& name, Hold hold, Processes processes = {});
 
-// `kernel` says what the kernel's lock of the same name came to. Adds a lock by name where that one does not keep other nodes out (`reaches_all`)
-// or where there are no such locks; both are let go together, the name first. `names` opens the lock's directory, and is asked only then.
+// `kernel` says what the kernel's lock of the same name came to. Adds a lock by name where that one does not keep other nodes out (`reaches_all`) or
+// where there are no such locks. Both are let go together, the name first. `names` opens the lock's directory, and is asked only then.
 Result<std::unique_ptr<Lock>> also_by_name(Result<std::unique_ptr<Lock>> kernel, const std::function<bool()>& reaches_all,
                                            const std::function<Result<std::shared_ptr<NameStore>>()>& names, const std::string& name, Hold hold);
 

@@ -1,4 +1,4 @@
-// Calls that each wait for a device, made at the same time: a journal is written once for all of them, and a device flushed once.
+// Calls that each wait for a device, made at the same time. A journal is written once for all of them, and a device flushed once.
 #pragma once
 #include <functional>
 #include <span>

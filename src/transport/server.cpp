@@ -71,7 +71,7 @@ void Server::hush() {
 }
 
 // Taken off the poll first. Whoever has a copy of the socket keeps it open, and under a number that is closed here it could not be taken off any
-// more: it would wake this server for ever.
+// more. It would wake this server for ever.
 void Server::hang_up(Clients::iterator client) {
   if (client->second->socket) epoll_ctl(poll_.get(), EPOLL_CTL_DEL, client->first, nullptr);
   if (client->second->greeting) --strangers_;
@@ -103,7 +103,7 @@ void Server::run() {
   }
 }
 
-// Out of descriptors, whoever has not shown yet that he knows the secret goes first. Where all have, the one who comes is hung up on: a connection
+// Out of descriptors, whoever has not shown yet that he knows the secret goes first. Where all have, the one who comes is hung up on. A connection
 // that stays in the queue would wake this server for ever, and hang there.
 raw::Fd Server::take_one(int listener) {
   const auto accepted = [&] { return raw::Fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)); };

@@ -9,7 +9,7 @@
 
 namespace holdfast::tree {
 
-// Whether a process has what `source`, a descriptor that can only be read, leads to open for writing: the kernel gives a lease to readers where nobody
+// Whether a process has what `source`, a descriptor that can only be read, leads to open for writing. The kernel gives a lease to readers where nobody
 // has. False where it gives no leases (another's file, some file systems).
 bool is_leased_to_writers(int source);
 

@@ -35,7 +35,7 @@ inline constexpr Scope plain_calls{.all_without_globs = false,
 
 // Devices, the kernel's own files, shared memory, and what launcher and MPI keep for themselves.
 bool is_of_the_system(const std::string& path);
-// A temporary file that this process alone knows: its number is in the path, standing by itself, and the path lies where such files are kept.
+// A temporary file that this process alone knows. Its number is in the path, standing by itself, and the path lies where such files are kept.
 bool is_of_this_process(const std::string& path);
 // Whether the policy speaks of a file at this absolute path at all, whatever is asked for it. Nothing but a look at the settings where there
 // are no globs.

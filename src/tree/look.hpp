@@ -1,5 +1,5 @@
-// Whether a protected file stands at a name: asked on the program's every call, so it costs a system call or two and allocates nothing (but
-// for links of the user's own). Names are relative to a directory, as those of openat(2). errno stays as it is.
+// Whether a protected file stands at a name. It is asked on the program's every call, so it costs a system call or two and allocates nothing (but for
+// links of the user's own). Names are relative to a directory, as those of openat(2). errno stays as it is.
 #pragma once
 #include <sys/types.h>
 
@@ -16,8 +16,8 @@ bool is_stub_at(int directory, const char* path, mode_t* mode = nullptr);
 bool is_protected(int directory, const char* path, bool follow = true);
 // A link that Holdfast made to a whole copy: to programs it is the file.
 bool is_link_of_ours(int directory, const char* path);
-// The native call failed with `error`: whether it is one of those that a lost target or a missing entry would cause
-// and the path is a protected file's all the same.
+// The native call failed with `error`. Whether it is one of those that a lost target or a missing entry would cause, and the path is a protected
+// file's all the same.
 bool is_protected_after(int error, int directory, const char* path);
 
 }  // namespace holdfast::tree

@@ -1,4 +1,4 @@
-// Whether a file lies on a file system that several nodes share, or on one of this node's own: by the kind of the mount that it lies on, and
+// Whether a file lies on a file system that several nodes share, or on one of this node's own. It goes by the kind of the mount that it lies on, and
 // by what the settings say of directories.
 #pragma once
 #include <cstdint>
@@ -22,7 +22,7 @@ class Mounts {
   // The text of /proc/PID/mountinfo, proc(5). Lines that are none are left out.
   explicit Mounts(std::string_view mountinfo);
   bool known() const { return !mounts_.empty(); }
-  // Of the mount that an absolute path without links leads to, and of what the settings say: the longest directory counts,
+  // Of the mount that an absolute path without links leads to, and of what the settings say. The longest directory counts,
   // theirs where both are of the same length.
   Sharing sharing_of(const std::string& path, const PolicySettings& settings) const;
 

@@ -1,4 +1,4 @@
-// What a front end has open, as far as names are concerned: a file that is renamed, removed or described is the same for those who have it open.
+// What a front end has open, as far as names are concerned. A file that is renamed, removed or described is the same for those who have it open.
 #pragma once
 #include <cstdint>
 #include <memory>

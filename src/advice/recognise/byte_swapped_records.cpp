@@ -1,4 +1,4 @@
-// A Fortran runtime that converts the byte order (-byteswapio, -convert big_endian) hands its data on in pieces of its conversion buffer:
+// A Fortran runtime that converts the byte order (-byteswapio, -convert big_endian) writes its data in pieces of its conversion buffer. There are
 // millions of writes of 4088 bytes where a native write would be a few hundred large ones; gfortran's are of 128 KiB.
 #include <fmt/format.h>
 

@@ -18,8 +18,8 @@ Advice about(const Use& use, std::string name);
 bool is_standard(const std::string& path);
 // Text for people, a line at a time on some stream that all ranks share or one of their own.
 bool is_output(const Use& use, const Digest& digest);
-// What a Fortran runtime that converts the byte order makes of records, one process: many of one size a few bytes below a power of two, one
-// behind the other (several compilers'); or pieces of its buffer, and for each record a step back to write its length (gfortran's).
+// What a Fortran runtime that converts the byte order makes of records, one process. Several compilers: many of one size a few bytes below a power of
+// two, one behind the other. gfortran: pieces of its buffer, and for each record a step back to write its length.
 bool is_byte_swapped(const Use& use);
 bool is_in_pieces_of_records(const Side& writes);
 // Writes as long as a record's length mark.

@@ -1,6 +1,6 @@
-// Small pieces of many processes that take turns in a shared file, each written by a call of its own: collective calls gather them into large
-// accesses of a few processes. Of plain calls only those that keep one distance count: a program that looks up records here and there has
-// nothing to write or read together.
+// Small pieces of many processes that take turns in a shared file, each written by a call of its own. Collective calls gather them into large
+// accesses of a few processes. Of plain calls only those that keep one distance count. A program that looks up records here and there has nothing to
+// write or read together.
 #include <fmt/format.h>
 
 #include <algorithm>

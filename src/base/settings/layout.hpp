@@ -33,7 +33,7 @@ struct LayoutSettings {
   std::vector<std::string> hint_remarks;
 };
 
-// The hint striping_unit as it can be followed: a unit that is no multiple of a page was meant for other stripes, and is made one.
+// The hint striping_unit as it can be followed. A unit that is no multiple of a page was meant for other stripes, and is made one.
 std::string nearest_unit(std::string_view value);
 
 }  // namespace holdfast

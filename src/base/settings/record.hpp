@@ -28,8 +28,8 @@ struct Given {
 
 struct Record;
 
-// Kinds of values. Each has take(): whether the value is allowed, and then it is kept; text(): the value in force, as take() takes it (empty: none);
-// and allowed(): the end of a refusal, "allowed is ...". What people read best may be another text: shown().
+// Kinds of values. Each has take(): whether the value is allowed, and then it is kept. text() is the value in force, as take() takes it (empty:
+// none). allowed() is the end of a refusal, "allowed is ...". What people read best may be another text: shown().
 struct Flag {
   bool Settings::*field;
   bool take(const Record&, Settings& s, const Given& given) const;

@@ -1,5 +1,5 @@
 // holdfast import SRC [DST]: an existing plain file becomes a protected one. SRC is left as it is until the
-// protected file has been read back, compared and verified; where DST is SRC it is replaced by one rename.
+// protected file has been read back, compared and verified. Where DST is SRC it is replaced by one rename.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>

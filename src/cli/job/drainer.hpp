@@ -1,5 +1,5 @@
-// Whole checkpoints of a run that become plain files at their own paths: some of them beside the job, the newest ones before a batch system ends it, and
-// the last one when it has ended.
+// Whole checkpoints of a run that become plain files at their own paths. Some do so beside the job, the newest ones before a batch system ends it,
+// and the last one when it has ended.
 #pragma once
 #include <condition_variable>
 #include <map>

@@ -14,7 +14,7 @@ bool is_this_host(const std::string& node);
 
 // "n1,n2", "n[1-3,07-09]-ib,m" as Slurm writes it. Each name once.
 Result<std::vector<std::string>> expand_hosts(std::string_view list);
-// A file with a node a line, as for mpirun: what follows the name, or a ':' after it, is of no interest, nor is what stands behind '#'.
+// A file with a node a line, as for mpirun. What follows the name, or a ':' after it, is of no interest, nor is what stands behind '#'.
 Result<std::vector<std::string>> read_hosts(const std::string& file);
 // `given`: a list, or a file that is there. Empty: the resource manager's, by their short names; nothing where there is none.
 Result<std::vector<std::string>> hosts_of_job(const std::string& given);

@@ -15,7 +15,7 @@ struct NodesNow {
 
 // The same command with its hosts rewritten, for mpirun and mpiexec of Open MPI and of MPICH and its kin, and for srun. A node that is there keeps
 // its ranks. A lost one's go to a node that had none, or where there is no such node to the others. Hosts are looked for in the options, in the files
-// that they or the launchers' variables name, and in the allocation; a command that says nothing of hosts outside of an allocation stays as it is.
+// that they or the launchers' variables name, and in the allocation. A command that says nothing of hosts outside of an allocation stays as it is.
 // Kind::unsupported for a command that begins with none of these launchers, Kind::lost where no node is left.
 Result<std::vector<std::string>> on_live_nodes(const std::vector<std::string>& command, const Mpi& mpi, const NodesNow& now);
 

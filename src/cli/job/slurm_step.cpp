@@ -31,7 +31,7 @@ namespace {
 constexpr const char* own_steps = "holdfast-";  // their names begin so
 constexpr const char* last_line = "holdfast: the job step of the agents has ended";
 
-// In a session of its own, so that neither the terminal nor the launcher that this process becomes has to do with it: the shell ends at once.
+// In a session of its own, so that neither the terminal nor the launcher that this process becomes has to do with it. The shell ends at once.
 Status start_apart(const std::string& shell_words) {
   const std::string command = shell_words + " &";
   const char* const words[] = {"sh", "-c", command.c_str(), nullptr};

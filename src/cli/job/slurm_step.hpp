@@ -15,8 +15,8 @@ bool is_slurm_job();
 bool is_slurm_task();
 // The steps of this job that are not Holdfast's own, "17.3", with their nodes; none outside of one.
 std::map<std::string, std::vector<std::string>> program_steps();
-// A launcher that dies with one of its nodes leaves its steps behind, which hold their processors: ends those that are not in `before` and whose srun
-// has `variable` in its environment, with a value that so `begins`; of those whose srun has ended, those that have a lost node. Answers what is left:
+// A launcher that dies with one of its nodes leaves its steps behind, which hold their processors. Ends those that are not in `before` and whose srun
+// has `variable` in its environment, with a value that so `begins`. Of those whose srun has ended, those that have a lost node. Answers what is left:
 // Slurm goes on with a step whose srun died at that moment until the job ends, although its tasks have ended.
 std::vector<std::string> end_steps_left(const std::string& variable, const std::string& begins, const std::vector<std::string>& lost,
                                         const std::map<std::string, std::vector<std::string>>& before);

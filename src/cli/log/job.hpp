@@ -5,16 +5,16 @@
 
 namespace holdfast::cli {
 
-// From here on a pipe that nobody reads any more is an error (EPIPE), and no end of this process; what it becomes or starts has SIGPIPE as before.
+// From here on a pipe that nobody reads any more is an error (EPIPE), and no end of this process. What it becomes or starts has SIGPIPE as before.
 void outlive_broken_pipes();
 
 // This process becomes the command; returns only where that fails, errno says why.
 void become(const std::vector<std::string>& command);
 
 // Runs the command to its end and returns the code to end with: its own, or 128 + the signal that killed it, as a shell does.
-// For the person and the batch system it is as if the command had been started directly: what is typed at the terminal reaches
-// it, signals sent to this process are handed on, stopping stops both; and it is told to end (SIGTERM) when this process is
-// killed. -1 where it could not be started; errno says why.
+// For the person and the batch system it is as if the command had been started directly. What is typed at the terminal reaches it, signals sent to
+// this process are handed on, stopping stops both. It is told to end (SIGTERM) when this process is killed. -1 where it could not be started; errno
+// says why.
 int run_to_end(const std::vector<std::string>& command);
 
 }  // namespace holdfast::cli

@@ -29,8 +29,8 @@ namespace {
 
 using advice::Place;
 
-// How many object storage targets the client of a Lustre file system sees: one number a mounted file system; of several the largest, for
-// which is which the names do not say.
+// How many object storage targets the client of a Lustre file system sees: one number a mounted file system. Of several the largest, for which is
+// which the names do not say.
 uint32_t lustre_devices() {
   uint32_t most = 0;
   for (const char* directory : {"/sys/fs/lustre/lov", "/proc/fs/lustre/lov"}) {

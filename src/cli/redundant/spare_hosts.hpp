@@ -11,16 +11,16 @@
 
 namespace holdfast::cli {
 
-// On its own hosts. A host that did not answer when the team was lost is not used any more: a spare one takes its place, under whatever stood beside its
-// name in the command. Of where all teams are on this node it is the command as it was.
+// On its own hosts. A host that did not answer when the team was lost is not used any more. A spare one takes its place, under whatever stood beside
+// its name in the command. Of where all teams are on this node it is the command as it was.
 class SpareHosts {
  public:
   // `given`: a list of the user's. Hosts of the command that no team has are spare, too.
   SpareHosts(TeamPlaces places, const std::string& given, MakeDirectory directory);
   const TeamPlaces& places() const { return places_; }
   void lost(int team) { lost_.push_back(team); }
-  // The next team takes the place of the one that was lost first and has none yet. `answers`: a line for each process of a lost team, "ended TEAM
-  // HOST" where its end was heard of, "silent TEAM HOST" where its node did not say so. Kind::not_found where no host is left.
+  // The next team takes the place of the one that was lost first and has none yet. `answers`: a line for each process of a lost team. It is "ended
+  // TEAM HOST" where its end was heard of, "silent TEAM HOST" where its node did not say so. Kind::not_found where no host is left.
   Result<std::vector<std::string>> next(std::string_view answers);
   // Where that team is, and for which; empty on this node.
   std::string said() const { return said_; }

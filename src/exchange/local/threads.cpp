@@ -13,7 +13,7 @@ namespace {
 enum class Step : uint8_t { barrier, all_gather, all_to_all, all_max };
 
 // What the ranks share. A step is: everyone posts a pointer to its part, meets, takes what it needs from the others,
-// meets again; only then may anyone's part go away.
+// meets again. Only then may anyone's part go away.
 class Meeting {
  public:
   explicit Meeting(int ranks) : posts_(ranks) {}

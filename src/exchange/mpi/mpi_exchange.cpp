@@ -21,8 +21,8 @@ struct Slip {
   std::array<std::byte, kInlineBytes> head{};
 };
 
-// Waits without holding a core: more ranks than cores is common where people test, and an MPI that spins inside its
-// blocking calls takes the core from the rank that everybody waits for.
+// Waits without holding a core. More ranks than cores is common where people test, and an MPI that spins inside its blocking calls takes the core
+// from the rank that everybody waits for.
 void complete(MPI_Request request) {
   constexpr int kYields = 2000;
   constexpr long kLongestSleepNs = 100'000;

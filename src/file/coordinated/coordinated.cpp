@@ -279,8 +279,8 @@ class CoordinatedFile final : public Coordinated {
   // Whether what the leader has written may die with it.
   bool keeps() const { return led_ || !replica_.shares_node(); }
 
-  // A team that was started again may open a file long after its leader was lost, as far as it knows of losses, and have it from the log what that
-  // one has written and not synced.
+  // A team that was started again may open a file long after its leader was lost, as far as it knows of losses. It has from the log what that one has
+  // written and not synced.
   void note_where_from(const Outcome& outcome) { kept_from_log_ |= !outcome.is_own && replica_.claimed_then(common_.subject).has_value(); }
 
   uint64_t appended_as() const { return protocols_.file != 0 ? protocols_.file : subject_of("appended", name_); }

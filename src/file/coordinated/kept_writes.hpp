@@ -1,4 +1,4 @@
-// What was written to a file since its last sync, in its order: a leader that is lost may have left a part of it undone.
+// What was written to a file since its last sync, in its order. A leader that is lost may have left a part of it undone.
 #pragma once
 #include <cstdint>
 #include <functional>

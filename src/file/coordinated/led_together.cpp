@@ -17,8 +17,8 @@ namespace {
 using redundant::Claim;
 using redundant::Turn;
 
-// A call of all ranks is carried out by all ranks of a team, or by none: a rank that has heard the lost team's outcome joins those that have not,
-// and keeps that outcome. So it ends with one look at whether any rank of the team carries it out.
+// A call of all ranks is carried out by all ranks of a team, or by none. A rank that has heard the lost team's outcome joins those that have not, and
+// keeps that outcome. So it ends with one look at whether any rank of the team carries it out.
 class LedTogether final : public CollectiveFile {
  public:
   LedTogether(OpenTogether open, redundant::Replica& replica, uint64_t subject, std::string name, exchange::Exchange& ranks)

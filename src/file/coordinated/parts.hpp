@@ -1,4 +1,4 @@
-// Where the replicas of a rank keep what is not in their file yet: a part for each team, and a note beside the file for as long as that is so.
+// Where the replicas of a rank keep what is not in their file yet. Each team has a part, and a note lies beside the file for as long as that is so.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -91,7 +91,7 @@ Share share_of(uint64_t bytes, uint64_t writers, int team);
 // What is smaller is not worth being shared out.
 inline constexpr uint64_t least_shared = 64 << 10;
 
-// read/ -- each gets bytes in its way, and all end alike: where they have seen different bytes, counts or failures, or nothing, the leader's are
+// read/ -- each gets bytes in its way, and all end alike. Where they have seen different bytes, counts or failures, or nothing, the leader's are
 // everybody's.
 struct Had {
   bool has = false;

@@ -26,8 +26,8 @@ void redundant_before_send() {
   if (Replica* const replica = replica_of_program()) replica->before_a_send();
 }
 
-// A call that all ranks make stays in MPI. What the program expects from anybody may have to be taken before another rank comes: so a follower
-// waits until its leader is through, and takes what the leader knows by then. True: this replica tells the others.
+// A call that all ranks make stays in MPI. What the program expects from anybody may have to be taken before another rank comes. So a follower waits
+// until its leader is through, and takes what the leader knows by then. True: this replica tells the others.
 bool redundant_before_together() {
   Replica* const replica = replica_of_program();
   if (!replica) return false;

@@ -1,5 +1,5 @@
-// The descriptor that MPI itself has of a file, found among the process's own: system calls on it are what MPI's access to a
-// contiguous piece of a local file comes down to, at a third of the price.
+// The descriptor that MPI itself has of a file, found among the process's own. System calls on it are what MPI's access to a contiguous piece of a
+// local file comes down to, at a third of the price.
 #pragma once
 #include <cstddef>
 #include <cstdint>

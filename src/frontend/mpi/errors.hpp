@@ -24,8 +24,8 @@ int error_class(const Status& status);
 // For MPI_File_open and MPI_File_delete, which have no file yet: MPI_FILE_NULL's handler.
 int report(const Fault& fault);
 
-// A new file inherits MPI_FILE_NULL's handler, but MPICH 4.0 takes no reference to it and drops one at the file's close:
-// the program's handler would be gone too early. Takes the reference.
+// A new file inherits MPI_FILE_NULL's handler, but MPICH 4.0 takes no reference to it and drops one at the file's close.
+// The program's handler would be gone too early. Takes the reference.
 void keep_inherited_handler(MPI_File fh);
 
 // One line on stderr.

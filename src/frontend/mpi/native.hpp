@@ -1,5 +1,5 @@
-// A file that is not protected: MPI's own in everything but the shared pointer. Our pointer gives the place, MPI's access with
-// an explicit offset (or, where the view and the file system are plain, a system call on MPI's own descriptor) moves the data.
+// A file that is not protected: MPI's own in everything but the shared pointer. Our pointer gives the place. MPI's access with an explicit offset
+// moves the data, or a system call on MPI's own descriptor where the view and the file system are plain.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -87,7 +87,7 @@ void attach_pointer(MPI_Comm comm, PointerPlan& plan, const Settings& settings, 
 // Collective: the logs that the settings ask for, see shared_pointer/logged.hpp.
 struct RecordPlan;
 void attach_records(MPI_Comm comm, RecordPlan plan, RecordHost& host, SharedAccess& access);
-// MPI's own open, of a file under no policy: what it opens by plain calls is its own matter, whatever the globs for plain files say.
+// MPI's own open, of a file under no policy. What it opens by plain calls is its own matter, whatever the globs for plain files say.
 int open_by_mpi(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh);
 int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings, PointerPlan& plan,
                 MPI_File* fh, std::unique_ptr<LocalCheckpoint> checkpoint = {});

@@ -11,7 +11,7 @@ namespace holdfast::frontend {
 
 namespace {
 
-// MPI's own call, the large twin where there is one; what it runs of the program (the file's error handler) is served like
+// MPI's own call, the large twin where there is one. What it runs of the program (the file's error handler) is served like
 // the program's calls.
 #define HF_NATIVE(name, ...)                                                                     \
   [&](auto& mpi) {                                                                               \

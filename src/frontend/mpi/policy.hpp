@@ -22,8 +22,8 @@ Fault check_amode(int amode);
 
 std::map<std::string, std::string> hints_in_force(const Settings& settings, const layout::Manifest& manifest, int ranks);
 
-// What MPI's own open of a file gets: the program's hints, and of those that the user asked for outside the program and that the program
-// did not give the ones that an MPI understands (aggregators and stripes). Files that the policy does not name keep the program's alone.
+// What MPI's own open of a file gets: the program's hints, and those that the user asked for outside the program. Of the latter only those that the
+// program did not give and that an MPI understands (aggregators and stripes). Files that the policy does not name keep the program's alone.
 class NativeHints {
  public:
   // Collective over `comm` where all its ranks ask for the same number of aggregators (`same`), as rank-local otherwise.

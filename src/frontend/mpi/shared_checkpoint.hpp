@@ -1,5 +1,5 @@
-// A file of a checkpoint (docs/checkpoints.md) that ranks open together: to write, a protected file over the nodes' directories, which becomes a version
-// when all of them have closed it; to read, a version.
+// A file of a checkpoint (docs/checkpoints.md) that ranks open together. To write, it is a protected file over the nodes' directories, which becomes
+// a version when all of them have closed it. To read, it is a version.
 #pragma once
 #include <memory>
 #include <optional>

@@ -36,7 +36,7 @@ int at_the_end(MPI_Comm, int, void*, void*) {
 }
 
 // MPI_Finalize begins with what is attached to MPI_COMM_SELF, the last attached first. Libraries such as HDF5 close their
-// files there; ours is the first to be attached, so what is open when its turn comes is really left open.
+// files there. Ours is the first to be attached, so what is open when its turn comes is really left open.
 int watch_the_end(int code) {
   watch_ending();
   if (code != MPI_SUCCESS) return code;

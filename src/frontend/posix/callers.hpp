@@ -8,7 +8,7 @@ namespace holdfast::frontend::posix {
 // code it is known without.
 bool is_of_the_program(const void* caller);
 
-// Of an object by the path that it was loaded from; what MPI is linked with is known by name, what it loads later by where it lies.
+// Of an object by the path that it was loaded from. What MPI is linked with is known by name, what it loads later by where it lies.
 bool is_part_of_mpi(const std::string& path);
 
 }  // namespace holdfast::frontend::posix

@@ -1,5 +1,5 @@
 // An open file description: what dup, fork and exec share (position and flags) on an open file. Each method answers as the call of its
-// name does: a Status that carries an errno and no sentence is the program's mistake and is not talked about.
+// name does. A Status that carries an errno and no sentence is the program's mistake and is not talked about.
 #pragma once
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -59,7 +59,7 @@ class Description {
   Status write_through() { return file_->write_through(); }
   bool is_plain() const { return file_->is_plain(); }
   Result<int> native_descriptor(bool to_write = false) { return file_->native_descriptor(to_write); }
-  // Of a plain file, around a call of the kernel's on that descriptor: it sees what was written here, and what it changes is seen here.
+  // Of a plain file, around a call of the kernel's on that descriptor. It sees what was written here, and what it changes is seen here.
   Status meet_others() { return file_->meet_others(); }
   // F_GETFL and F_SETFL.
   int flags() const { return int(state_->access | state_->flags.load()); }

@@ -8,7 +8,7 @@ namespace holdfast::frontend::posix {
 
 // This thread is in our own code: what it calls is not the program's call and passes.
 extern __thread int inside __attribute__((tls_model("initial-exec")));
-// Signals that came to it there and are put off until it is out again: a handler may call what our code is in the middle of.
+// Signals that came to it there and are put off until it is out again. A handler may call what our code is in the middle of.
 extern __thread volatile uint64_t signals_put_off __attribute__((tls_model("initial-exec")));
 void let_signals_come();
 // Nor is a thread cancelled there: it would leave locks behind.

@@ -1,5 +1,5 @@
-// Whether other processes of this node have a file open with buffers before it, too. Each shows itself by a socket whose name, known
-// to the kernel alone, is made of the file's; the name goes with the process, and nothing is left in any file system.
+// Whether other processes of this node have a file open with buffers before it, too. Each shows itself by a socket whose name, known to the kernel
+// alone, is made of the file's. The name goes with the process, and nothing is left in any file system.
 #pragma once
 #include <memory>
 #include <string>

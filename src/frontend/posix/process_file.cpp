@@ -342,8 +342,8 @@ Status ProcessFile::heard(const Status& status) {
   return status;
 }
 
-// Between processes a file is as one process left it at the last close; two that have it open at once, one of them a writer, are
-// better served without buffers.
+// Between processes a file is as one process left it at the last close. Two that have it open at once, one of them a writer, are better served
+// without buffers.
 void ProcessFile::show_presence(bool writes) {
   if (presence_ && (present_as_writer_ || !writes)) return;
   presence_.reset();  // or it would be met

@@ -41,8 +41,8 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
                                                            const Settings& settings);
   // What a plain file goes by here.
   static std::string plain_id(uint64_t device, uint64_t inode) { return file::PlainOrigin::id_of(device, inode); }
-  // This process has mapped the file by the kernel, shared: it keeps nothing back of it from then on, also when it opens it anew, and
-  // does not put a protected file in its place.
+  // This process has mapped the file by the kernel, shared. It keeps nothing back of it from then on, also when it opens it anew, and does not put a
+  // protected file in its place.
   static void note_mapped(const std::string& plain_id);
   static bool was_mapped(const std::string& plain_id);
   // One that was open before an exec; storage is looked for when it is used.

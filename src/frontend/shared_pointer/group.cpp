@@ -172,7 +172,7 @@ PointerGroup::PointerGroup(MPI_Comm comm, bool keep) : keep_(keep) {
 }
 
 // Rank 0 watches its memory and does not call MPI, while a far rank operates on it. The first round opens the way between
-// the two, which may need both. An operation that is there when rank 0 begins to watch says nothing: rank 0 may have come late
+// the two, which may need both. An operation that is there when rank 0 begins to watch says nothing. Rank 0 may have come late
 // out of the barrier and served it there. The next round gives it more time.
 bool PointerGroup::try_progress() {
   constexpr int64_t kWatchUs = 50000;

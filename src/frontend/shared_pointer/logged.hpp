@@ -1,5 +1,5 @@
-// What `individual` and `single` have in common: writes through the shared pointer go to this process's log
-// (layers/shared_records) and get their places at the next collective call, at close, or from `holdfast merge`.
+// What `individual` and `single` have in common. Writes through the shared pointer go to this process's log (layers/shared_records). They get their
+// places at the next collective call, at close, or from `holdfast merge`.
 #pragma once
 #include <memory>
 

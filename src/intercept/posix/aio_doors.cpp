@@ -1,5 +1,5 @@
-// Doors of asynchronous I/O by aio.h. On our files it is done when it is asked for: the control block then says what the C library's own
-// says of a request that has ended, so that aio_error, aio_return, aio_suspend and aio_cancel answer without us.
+// Doors of asynchronous I/O by aio.h. On our files it is done when it is asked for. The control block then says what the C library's own says of a
+// request that has ended. So aio_error, aio_return, aio_suspend and aio_cancel answer without us.
 #include <aio.h>
 #include <pthread.h>
 #include <sys/syscall.h>

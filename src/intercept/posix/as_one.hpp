@@ -33,7 +33,7 @@ int as_one(file::Call call, int directory, const char* path, const std::string& 
   return file::once(*replica, call, full, other, done_before, native);
 }
 
-// Of a team that was started again, while it repeats what was done: what no log has, it would do once more over what is there by now. `what` is a
+// Of a team that was started again, while it repeats what was done. What no log has, it would do once more over what is there by now. `what` is a
 // sentence's end: "it ...".
 template <class What>
 void refuse_while_behind(What what) {

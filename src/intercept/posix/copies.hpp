@@ -1,4 +1,4 @@
-// Native descriptors of mirrored files: a program that only reads one has the kernel's own descriptor of a whole copy, which is as fast as
+// Native descriptors of mirrored files. A program that only reads one has the kernel's own descriptor of a whole copy, which is as fast as
 // without Holdfast. They become the file's own where that would show: when this process opens the file to write, and before a lock.
 #pragma once
 #include <string>

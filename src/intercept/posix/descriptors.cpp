@@ -105,8 +105,8 @@ StatePtr inherited_state(int fd) {
 }
 
 // A number that was closed behind our back, by a system call that is no call of libc, and may be another file's by now.
-// Asking costs a call of the system, so it is asked once in a tick of the kernel's coarse clock (4 ms or less): small writes one
-// after another go by without.
+// Asking costs a call of the system, so it is asked once in a tick of the kernel's coarse clock (4 ms or less). Small writes one after another go by
+// without.
 bool still_ours(int fd) {
   static std::array<std::atomic<uint32_t>, most_descriptors> asked;  // in which tick, by number
   constexpr int64_t ns_of_us = 1000;

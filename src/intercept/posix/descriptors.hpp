@@ -1,6 +1,6 @@
 // Descriptors of protected files. Each is a real descriptor of the kernel: its number belongs to nobody else, it survives dup, fork and
-// exec as any other. What it leads to is the memory that holds the open file's position and flags (frontend/posix/open_state.hpp); it
-// is opened with O_PATH, so that a door that we do not watch answers EBADF rather than bytes that are not the file's.
+// exec as any other. What it leads to is the memory that holds the open file's position and flags (frontend/posix/open_state.hpp). It is opened with
+// O_PATH, so that a door that we do not watch answers EBADF rather than bytes that are not the file's.
 #pragma once
 #include <array>
 #include <atomic>

@@ -1,4 +1,4 @@
-// A program that uses MPI under a library that was not made for its MPI (started through a script, say): its plain calls are served, and
+// A program that uses MPI under a library that was not made for its MPI (started through a script, say). Its plain calls are served, and
 // nobody sees its MPI-IO. Rank 0 says so.
 #include <dlfcn.h>
 

@@ -1,4 +1,4 @@
-// --replicas: when a rank is loaded, before the program's first line. A shell between the launcher and an MPI program hands its part on: a
+// --replicas: when a rank is loaded, before the program's first line. A shell between the launcher and an MPI program hands its part on. A
 // process takes part when it is linked with an MPI, else when it starts one. A program that `holdfast run` starts itself always does.
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -60,7 +60,7 @@ Interpreter interpreter_of(std::string_view beginning) {
 }
 
 // ---- in a child of vfork, which runs in its parent's memory, on its stack, while the parent's other threads go on. It must leave nothing
-// changed there, so it allocates nothing and opens no file of ours: a process with a memory of its own reads the line for it. To make of
+// changed there, so it allocates nothing and opens no file of ours. A process with a memory of its own reads the line for it. To make of
 // every vfork a fork would be simpler, but programs let such children write into their variables, why an exec has failed for one.
 
 char reader[PATH_MAX];  // known from the start: to look for it takes locks of the linker's

@@ -93,7 +93,7 @@ struct Programs {
 };
 std::array<Programs, signals + 1> programs;
 
-// This thread may hold what a handler needs. The kernel keeps the signal, with all that is known of it, until the call is over: it is
+// This thread may hold what a handler needs. The kernel keeps the signal, with all that is known of it, until the call is over. It is
 // sent again and blocked where this handler returns to.
 bool put_off(int signal, siginfo_t* info, void* context) {
   if (inside == 0 || is_fault(signal) || signal == SIGABRT || signal > signals) return false;

@@ -13,7 +13,7 @@ inline constexpr int last_standard_number = 2;
 // `fd` is the file's O_PATH descriptor. What cannot be made leaves it so, with one line on standard error.
 void stand_in(int fd, const std::shared_ptr<frontend::posix::Description>& file);
 bool stands_in(int fd);
-// `to` is a duplicate of `from`, on which a pipe stands in: it shares the pipe, or becomes the file's own again beyond the standard ones.
+// `to` is a duplicate of `from`, on which a pipe stands in. It shares the pipe, or becomes the file's own again beyond the standard ones.
 void share_stand_in(int from, int to);
 // What is in the pipe goes into the file: before any other call on it. What failed since the last time comes back.
 Status drain(int fd);

@@ -1,5 +1,5 @@
 // The door of syscall(2): libraries ask by it for calls that older C libraries do not have (libuv does, and with it node). Two of them
-// look into files, one into directories; every other number goes to the kernel as it came, with the caller's own stack, for some (clone) return twice.
+// look into files, one into directories. Every other number goes to the kernel as it came, with the caller's own stack, for some (clone) return twice.
 #include <dlfcn.h>
 #include <sys/syscall.h>
 

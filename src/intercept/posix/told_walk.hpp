@@ -21,7 +21,7 @@ inline int state_of(const std::string& path, struct stat64* into, bool follow) {
   return follow ? stat64(path.c_str(), into) : lstat64(path.c_str(), into);
 }
 
-// `visit(path, state, kind, where)`; paths are shown as the program has begun them, and asked about from the root: the walk may change the working
+// `visit(path, state, kind, where)`; paths are shown as the program has begun them, and asked about from the root. The walk may change the working
 // directory.
 template <class Stat, class Visit>
 class ToldWalk {

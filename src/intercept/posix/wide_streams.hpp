@@ -1,5 +1,5 @@
-// Wide characters on a stream of ours. The C library's cookie streams know bytes alone (and its wide calls on them end in a crash), so
-// characters become bytes here, by the locale's character set or the one that the stream was opened with (",ccs=").
+// Wide characters on a stream of ours. The C library's cookie streams know bytes alone, and its wide calls on them end in a crash. So characters
+// become bytes here, by the locale's character set or the one that the stream was opened with (",ccs=").
 #pragma once
 #include <stdio.h>
 

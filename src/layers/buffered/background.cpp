@@ -46,8 +46,8 @@ std::function<void()> next_of(Queue& queue, std::unique_lock<std::mutex>& lock) 
   }
 }
 
-// Never ends and is never freed: the process may end at any time while it works, and what has to be done by then is waited for
-// by whoever submitted it.
+// Never ends and is never freed. The process may end at any time while it works, and what has to be done by then is waited for by whoever submitted
+// it.
 void serve(Queue& queue) {
   std::unique_lock lock(queue.mutex);
   while (true) {
@@ -88,7 +88,7 @@ class Thread final : public Background {
   Milliseconds now() override { return std::chrono::duration_cast<Milliseconds>(Clock::now().time_since_epoch()); }
 
  private:
-  // The thread of a parent did not come along through fork, and its queue may have been locked at that moment: a child makes
+  // The thread of a parent did not come along through fork, and its queue may have been locked at that moment. A child makes
   // both anew. The old queue's memory is given up.
   Queue* running() {
     std::lock_guard guard(starting_);

@@ -8,8 +8,8 @@
 
 namespace holdfast::layers {
 
-// `descriptor` was opened by the program's own rules and stays its owner's: closing it in between would give up the locks that the
-// process holds on the file. sync() is fdatasync(2), close() nothing. `name` is for messages.
+// `descriptor` was opened by the program's own rules and stays its owner's. Closing it in between would give up the locks that the process holds on
+// the file. sync() is fdatasync(2), close() nothing. `name` is for messages.
 std::unique_ptr<FileLayer> plain_file(int descriptor, std::string name);
 
 // The same file with the right to read and to write where there is one; else as it is open.

@@ -27,8 +27,8 @@ struct LeftSession {
   uint64_t uncertainty_ns = 0;      // largest of the timestamps'
 };
 
-// What the main file should get at bytes of the view. `filling`: the bytes were there before the job died, and only what a crash of
-// the machine has taken (zeros) is to be put back.
+// What the main file should get at bytes of the view. `filling`: the bytes were there before the job died. Only what a crash of the machine has taken
+// (zeros) is to be put back.
 using PlaceInView = std::function<Status(const layout::SessionView& view, std::span<const Extent> extents, ByteView packed, bool filling)>;
 
 // For `filling`: puts what the main file has at `offset` (`there`, perhaps shorter) over `packed`, but for sectors of zeros.

@@ -1,5 +1,5 @@
-// Records of many logs put into one order and handed to whoever writes the main file: the five steps of the merge (count, gather
-// the metadata, sort, give each record its place, move the data), in rounds of bounded size.
+// Records of many logs put into one order and handed to whoever writes the main file. The merge has five steps, in rounds of bounded size: count,
+// gather the metadata, sort, give each record its place, move the data.
 //
 // Order: number of collective calls before the record, timestamp, rank, number of the record. Each log is in this order already.
 #pragma once

@@ -5,9 +5,9 @@
 // They are moved to their places, many at once, when the stage is full or a large entry follows. Whoever reads the log of a
 // process that was killed finds them in the stage (LeftLog). Logs with several copies, or behind a lane, have none.
 //
-// A log serves one session, or with the algorithm `single` those of all files that the process has open. Once all that
-// its sessions wrote is settled it is removed, and the next entry starts a new generation under a new name: an old copy that
-// turns up again is never read as part of a newer one.
+// A log serves one session, or with the algorithm `single` those of all files that the process has open. Once all that its sessions wrote is
+// settled it is removed, and the next entry starts a new generation under a new name. An old copy that turns up again is never read as part of a
+// newer one.
 #pragma once
 #include <map>
 #include <mutex>

@@ -1,8 +1,8 @@
 // The records that a process has written through the shared pointer of one open file and that have no place in the file yet.
 //
-// Positions are bytes of the view. A *segment* is a stretch of the program between two points at which all pending records were
-// placed: the records of all processes in a segment lie one after another, in the order of merge.hpp, from where the shared pointer
-// stood. So `holdfast merge` finds the same places again after the job's death.
+// Positions are bytes of the view. A *segment* is a stretch of the program between two points at which all pending records were placed. The records
+// of all processes in a segment lie one after another, in the order of merge.hpp, from where the shared pointer stood. So `holdfast merge` finds the
+// same places again after the job's death.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,5 +1,5 @@
-// Where the record logs of one main file lie: one directory beside a plain file, or the targets of a protected one, each log on so
-// many of them that losing M loses nothing.
+// Where the record logs of one main file lie: one directory beside a plain file, or the targets of a protected one. Each log is on so many of them
+// that losing M loses nothing.
 #pragma once
 #include <memory>
 #include <string>

@@ -2,8 +2,8 @@
 // living replica. Where all claims agree the leader acts, and its outcome is the outcome of all. Calls are numbered by subject (a file, the
 // names of files); on one subject a replica makes one call after the other.
 //
-// Nobody is more than one call ahead of another on a subject, for the leader acts only when all have come: so after a loss the last outcome
-// of each survivor is all that the new leader may lack. Whoever has it says so (Word::have) before the new leader may act.
+// Nobody is more than one call ahead of another on a subject, for the leader acts only when all have come. So after a loss the last outcome of each
+// survivor is all that the new leader may lack. Whoever has it says so (Word::have) before the new leader may act.
 //
 // A team that was started again has the calls before from a log (learn): their claims are compared, their outcomes are taken, nobody acts. It
 // has no part in what others do until it is a member (live). The leader tells it then: what it does not hear of from now on is in the log.

@@ -1,9 +1,9 @@
 // The receives of a rank on one communicator, in the order in which its program posts them, where some of them take a message from anybody. Which
 // one the leader's got is a decision; the others wait for it and then ask for that message. Until then everything that was posted later
-// and could take the same message has to wait with them: messages go to receives in the order in which these are posted.
+// and could take the same message has to wait with them. Messages go to receives in the order in which these are posted.
 //
 // A leader posts all as they are. When it sees that a message has come it tells first what came for those that were posted before and could
-// have taken it (before()): they must have got another one already.
+// have taken it (before()). They must have got another one already.
 //
 // Pure: knows no MPI.
 #pragma once

@@ -1,4 +1,4 @@
-// A team that was started again, as it goes through the log of the one that it follows: what stands there is known before the program asks for it.
+// A team that was started again, as it goes through the log of the one that it follows. What stands there is known before the program asks for it.
 //
 // Pure but for its source.
 #pragma once
@@ -18,8 +18,8 @@ class CatchUp {
   using Source = std::function<std::optional<Entry>()>;  // the next entry, where there is one by now
   CatchUp(Source source, Keeper& own) : source_(std::move(source)), own_(own) {}
 
-  // What was before the place at which it joins: passed over, but for the numbers. `later`: decisions that are asked for
-  // after it all the same, by subject, and the first number of each. Nothing: no more is there.
+  // What was before the place at which it joins is passed over, but for the numbers. `later`: decisions that are asked for after it all the same, by
+  // subject, and the first number of each. Nothing: no more is there.
   using Later = std::map<uint64_t, uint64_t>;
   std::optional<Entry> pass_one(Meetings& meetings, Decisions& decisions, const Later& later);
   // From there on it changes files in the order of the log.

@@ -1,7 +1,7 @@
 // A team that has resumed from a checkpoint of its own: where in the log is the first change that it makes?
 //
-// The newest call there that is the same; where it is known which files it has resumed from, the first one since these were written. Where there is none yet the next change that is written down has to be it: a program that resumes at the same place
-// changes the same things in the same order.
+// The newest call there that is the same; where it is known which files it has resumed from, the first one since these were written. Where there is
+// none yet the next change that is written down has to be it. A program that resumes at the same place changes the same things in the same order.
 //
 // Pure: entries in.
 #pragma once
@@ -14,8 +14,8 @@ namespace holdfast::redundant {
 
 class Join {
  public:
-  // `name`: of the file, where it was opened before; which of its opens that is in the log only the log says.
-  // `from`: subjects of calls by which what it has resumed from was written.
+  // `name`: of the file, where it was opened before. Which of its opens that is in the log only the log says. `from`: subjects of calls by which what
+  // it has resumed from was written.
   Join(uint64_t subject, const Claim& claim, std::optional<uint64_t> name, std::set<uint64_t> from)
       : subject_(subject), claim_(claim), name_(name), from_(std::move(from)) {}
 

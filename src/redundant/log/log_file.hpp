@@ -1,5 +1,5 @@
-// What one rank of one team has been told so far, as a file that both write and read as memory: an entry is there for others as soon as it is
-// made, and outlives the process. Its blocks are set aside before they are used, so a full disk is an answer and no signal.
+// What one rank of one team has been told so far, as a file that both write and read as memory. An entry is there for others as soon as it is made,
+// and outlives the process. Its blocks are set aside before they are used, so a full disk is an answer and no signal.
 //
 // On one node. Where teams lie on several each process has a file without a name, and whoever follows it a copy, which grows as its bytes come.
 #pragma once

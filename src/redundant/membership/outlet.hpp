@@ -1,4 +1,4 @@
-// Where the ranks' output goes, by a thread of its own: a terminal that is held back holds back what the ranks print, and not the hub.
+// Where the ranks' output goes, by a thread of its own. A terminal that is held back holds back what the ranks print, and not the hub.
 #pragma once
 #include <condition_variable>
 #include <deque>

@@ -1,7 +1,7 @@
 // The ranks' output, once: whichever team is ahead has its bytes delivered, and the others' same bytes are passed over.
 //
-// A team that has resumed prints something else first, until it joins. What it prints from there on is put where the same lines have been delivered; where none
-// has been, behind all that was delivered, once nobody else is left to deliver it.
+// A team that has resumed prints something else first, until it joins. What it prints from there on is put where the same lines have been delivered.
+// Where none has been, it goes behind all that was delivered, once nobody else is left to deliver it.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,5 +1,5 @@
 // Logs of teams on nodes of their own. Whoever follows has a copy of its own, which its twin sends it, and goes through that as if it were the twin's file.
-// From when it is in step its twin does nothing that others can see before the copy has what led to it: so the copy holds when the twin's node is lost.
+// From when it is in step its twin shows nothing before the copy has what led to it. So the copy holds when the twin's node is lost.
 #include "redundant/twins/twins.hpp"
 
 #include <algorithm>

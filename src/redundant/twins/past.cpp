@@ -92,7 +92,7 @@ void Twins::cannot_catch_up(const std::string& why) {
   for (;;) pause();
 }
 
-// One that is as fast as the one that it follows never comes to the end: it is near enough when that one need not wait long for it.
+// One that is as fast as the one that it follows never comes to the end. It is near enough when that one need not wait long for it.
 bool Twins::is_near() const {
   constexpr size_t few = 8;
   constexpr int64_t soon_ms = 100;

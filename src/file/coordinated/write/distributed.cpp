@@ -1,5 +1,5 @@
 // Distributed Write: each replica writes a chunk of what all have agreed on, and they meet once more. Where one was lost in between, or has failed, the
-// leader writes all of it: the bytes are the same, and who was lost writes no more.
+// leader writes all of it. The bytes are the same, and who was lost writes no more.
 #include "base/meter.hpp"
 #include "file/coordinated/coordinated.hpp"
 
