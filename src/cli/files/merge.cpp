@@ -13,10 +13,12 @@
 #include "cli/files/copy.hpp"
 #include "cli/files/merge_parts.hpp"
 #include "cli/output.hpp"
+#include "file/open.hpp"
 #include "frontend/typemap.hpp"
+#include "layers/plain/plain_file.hpp"
 #include "layers/shared_records/left_records.hpp"
 #include "layers/shared_records/names.hpp"
-#include "target/directory.hpp"
+#include "target/address.hpp"
 
 namespace holdfast::cli {
 
@@ -31,65 +33,33 @@ struct MergeOptions {
   SettingsOptions settings;
 };
 
-// Where the records go: a plain or a protected file.
+// Where the records go, open to be written: a plain or a protected file.
 class Main {
  public:
-  virtual ~Main() = default;
-  virtual Status write(std::span<const Extent> extents, ByteView data) = 0;
-  virtual Result<Bytes> read(const Extent& extent) = 0;
-  virtual Status finish() = 0;  // durable
-};
-
-class PlainMain final : public Main {
- public:
-  static Result<std::unique_ptr<Main>> open(const std::string& path) {
-    auto directory = target::open_directory(catalog::parent_of(path));
-    if (!directory) return directory.status();
-    auto object = (*directory)->open(catalog::name_of(path), target::OpenMode::write);
-    if (!object) return object.status();
-    auto main = std::make_unique<PlainMain>();
-    main->object_ = *object;
-    return std::unique_ptr<Main>(std::move(main));
-  }
-  Status write(std::span<const Extent> extents, ByteView data) override {
-    for (const Extent& extent : extents) {
-      const iovec vector{const_cast<std::byte*>(data.data()), extent.length};
-      HF_TRY(object_->write(extent.offset, std::span<const iovec>(&vector, 1)));
-      data = data.subspan(extent.length);
+  static Result<Main> open(const std::string& path, const std::optional<catalog::Located>& located, const Settings& settings) {
+    Main main;
+    if (located) {
+      auto file = file::Alone::open({*located, false}, {.write = true}, settings);
+      if (!file) return file.status();
+      main.protected_.emplace(std::move(*file));
+    } else {
+      main.descriptor_ = layers::open_again(path, true);
+      if (!main.descriptor_) return Status::from_errno(errno, path + " cannot be opened to write");
+      main.plain_ = layers::plain_file(main.descriptor_.get(), path);
     }
-    return Status();
+    return main;
   }
-  Result<Bytes> read(const Extent& extent) override {
-    Bytes bytes(extent.length);
-    const iovec vector{bytes.data(), bytes.size()};
-    auto got = object_->read(extent.offset, std::span<const iovec>(&vector, 1));
-    if (!got) return got.status();
-    bytes.resize(*got);
-    return bytes;
+  FileLayer& operator*() const { return plain_ ? *plain_ : static_cast<FileLayer&>(**protected_); }
+  // Durable, whatever a close is to do: the logs go next.
+  Status finish() {
+    const Status synced = (**this).sync(), closed = protected_ ? protected_->close() : Status();
+    return synced.ok() ? closed : synced;
   }
-  Status finish() override { return object_->sync(); }
 
  private:
-  std::shared_ptr<target::Object> object_;
-};
-
-class ProtectedMain final : public Main {
- public:
-  static Result<std::unique_ptr<Main>> open(catalog::Located located, const Settings& settings) {
-    auto main = std::make_unique<ProtectedMain>();
-    main->alone_ = exchange::make_solo();
-    auto file = engine::ProtectedFile::open(std::move(located), {true, true, false}, settings, *main->alone_);
-    if (!file) return file.status();
-    main->file_ = std::move(*file);
-    return std::unique_ptr<Main>(std::move(main));
-  }
-  Status write(std::span<const Extent> extents, ByteView data) override { return file_->write(extents, data); }
-  Result<Bytes> read(const Extent&) override { return Status(Kind::internal, "a protected file's rows are old or new, never filled"); }
-  Status finish() override { return file_->close(); }
-
- private:
-  std::unique_ptr<exchange::Exchange> alone_;
-  std::unique_ptr<engine::ProtectedFile> file_;
+  raw::Fd descriptor_;
+  std::unique_ptr<FileLayer> plain_;
+  std::optional<file::Alone> protected_;
 };
 
 // The view of a session as the file's bytes. What it says was checked field by field; what follows from it for a position is checked here.
@@ -219,7 +189,7 @@ class Merging {
     const std::string name = catalog::name_of(log);
     if (located_) return std::pair(located_->single() ? layers::shelf_on_targets(*located_) : layers::shelf_of_set(*located_), name);
     const std::string directory = catalog::parent_of(log);
-    auto above = target::open_directory(catalog::parent_of(directory));
+    auto above = target::open(catalog::parent_of(directory));
     std::vector<layers::Shelf::Holder> holders;
     if (above.ok()) holders.push_back({*above, nullptr, catalog::name_of(directory) + "/"});
     else if (above.status().kind() != Kind::not_found) return above.status();  // gone: its logs were merged, or it never wrote one
@@ -258,7 +228,7 @@ class Merging {
   Status merge(const LeftSession& session) {
     if (session.superseded) return remove_logs(session);  // nothing of it is pending: that was asked before
     if (session.described) HF_TRY(check_same_file(session));
-    auto main = located_ ? ProtectedMain::open(*located_, settings_) : PlainMain::open(catalog::resolved_path(path_));
+    auto main = Main::open(catalog::resolved_path(path_), located_, settings_);
     if (!main) return main.status();
     ProgressBar bar("merging " + path_);
     auto place = [&](const layout::SessionView& view, std::span<const Extent> extents, ByteView packed, bool filling) {
@@ -267,7 +237,7 @@ class Merging {
     auto merged =
         left_->merge(session, !located_, place, [&](uint64_t done) { return bar.update(done, std::max(done, session.bytes)) && !interrupted(); });
     Status status = merged.status();
-    if (status.ok()) status = (*main)->finish();
+    if (status.ok()) status = main->finish();
     if (!status.ok())
       return Status(status.kind(),
                     fmt::format("{}: {}; nothing is lost: the records stay in {}; when the cause is gone: holdfast merge {}", path_,
@@ -287,7 +257,7 @@ class Merging {
     return status;
   }
 
-  static Status place_in(Main& main, const layout::SessionView& view, std::span<const Extent> extents, ByteView packed, bool filling) {
+  static Status place_in(FileLayer& main, const layout::SessionView& view, std::span<const Extent> extents, ByteView packed, bool filling) {
     std::vector<Extent> in_file;
     for (const Extent& extent : extents) {
       auto some = extents_in_file(view, extent);
@@ -298,9 +268,10 @@ class Merging {
     Bytes mixed(packed.begin(), packed.end());
     uint64_t at = 0;
     for (const Extent& extent : in_file) {
-      auto there = main.read(extent);
-      if (!there) return there.status();
-      layers::keep_what_is_there(ByteSpan(mixed).subspan(at, extent.length), *there, extent.offset);
+      Bytes there(extent.length);
+      const auto got = main.read({&extent, 1}, there);
+      if (!got) return got.status();
+      layers::keep_what_is_there(ByteSpan(mixed).subspan(at, extent.length), ByteView(there).first(*got), extent.offset);
       at += extent.length;
     }
     return main.write(in_file, mixed);

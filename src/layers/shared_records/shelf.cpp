@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "catalog/user_files.hpp"
-#include "target/directory.hpp"
+#include "target/address.hpp"
 #include "target/name_lock.hpp"
 
 namespace holdfast::layers {
@@ -142,7 +142,7 @@ std::string records_directory_of(const std::string& path) {
 Result<std::shared_ptr<Shelf>> shelf_beside(const std::string& path, uint32_t mode) {
   target::DirectoryOptions options;
   options.mode = mode_t(mode & 0777);
-  auto parent = target::open_directory(catalog::parent_of(path), options);
+  auto parent = target::open(catalog::parent_of(path), options);
   if (!parent) return parent.status();
   std::vector<Shelf::Holder> holders{{*parent, nullptr, "." + catalog::name_of(path) + ".holdfast-records/"}};
   return std::make_shared<Shelf>(std::move(holders), 1, records_directory_of(path));

@@ -95,6 +95,10 @@ const std::vector<Rule> rules{
      "#\\s*include\\s*<(unistd\\.h|fcntl\\.h|dirent\\.h|spawn\\.h|poll\\.h|signal\\.h|sys/"
      "(socket|stat|wait|syscall|statfs|epoll)\\.h)>|\\braw::\\w+\\s*\\("},
     {"the command does not know how rows are coded", {"cli/"}, {}, "#\\s*include\\s*\"coding/"},
+    {"a target is opened by its address, or by the catalog's environment",
+     {},
+     {"target/", "agent/", "checkpoint/local."},  // agents serve directories; the last one has a function of that name
+     "\\bopen_directory\\s*\\("},
     {"processes beside the job know nothing of files",
      {"service/", "transport/", "redundant/"},
      {},
@@ -155,6 +159,7 @@ TEST(RoomsRules, what_a_room_must_not_know_is_named) {
       {"catalog/x.cpp", "::unsetenv(name);"},
       {"cli/x.cpp", "#include \"coding/code.hpp\""},
       {"service/x.cpp", "#include \"engine/file.hpp\""},
+      {"cli/x.cpp", "auto directory = target::open_directory(path);"},
   };
   for (const auto& [path, line] : wrong) EXPECT_NE(complaints_of(check_rules, path, line), "") << path << ": " << line;
   const std::pair<const char*, const char*> right[] = {
