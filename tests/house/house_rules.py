@@ -2,7 +2,7 @@
 """The rules of the house that are not about includes (those: tests/unit/architecture). house_rules.py format|commits|walks|tables|decisions|sentences
 
 format   every C and C++ source is as `make format` leaves it. Versions of clang-format differ: this is about Debian 12's.
-walks    every file and function that CONTRIBUTING.md names is there.
+walks    every file, function, class and line of a table that CONTRIBUTING.md names is there.
 tables   every test of the command that the documentation names is there.
 decisions  each has a number of its own, and those that are referred to are there.
 sentences the documents have short ones, for readers whose English is not their first language.
@@ -58,7 +58,10 @@ def check_walks():
     steps = re.findall(r"`([\w/.]+\.\w+): ([^`]+)`", text)
     for path, name in steps:
         file = SOURCE / "src" / path
-        if not file.is_file() or name not in file.read_text():
+        # A function with its parenthesis; of a class, and of what a table lists, the word alone.
+        is_function = file.suffix in (".cpp", ".hpp") and not re.match(r"(class|struct) ", name)
+        wanted = r"(?<![\w:])" + re.escape(name) + (r"\s*\(" if is_function else r"(?!\w)")
+        if not file.is_file() or not re.search(wanted, file.read_text()):
             complaints.append(f"CONTRIBUTING.md: there is no {name} in src/{path}")
     for path in re.findall(r"`((?:src|docs|tests)/[\w/.-]+)`", text):
         if not (SOURCE / path).exists():

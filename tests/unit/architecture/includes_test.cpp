@@ -154,26 +154,42 @@ void check_system_calls(const Source& source, Complaints& complaints) {
       complaints.add(source, i, "file system calls belong to target/directory, catalog, intercept/posix and cli");
 }
 
+// A line that begins a function or belongs to its signature: what follows blocks of another kind is none.
+size_t indentation(const std::string& line) { return std::min(line.find_first_not_of(' '), line.size()); }
+
+// Where the function begins whose body opens at the end of line `open`; nothing where it opens something else. A signature that does not fit
+// in a line goes on further in, as does the list of members that a constructor begins with.
+std::optional<size_t> beginning_of_function(const std::vector<std::string>& code, size_t open) {
+  constexpr size_t deepest = 6, most_lines = 20;
+  static const std::regex no_function("^ *(namespace|class|struct|enum|union|extern|if|for|while|switch|do|else|case|default|try|catch|return)\\b");
+  static const std::regex signature("^ *\\S[^={]*\\(.*");
+  size_t first = open;
+  while (first > 0 && open - first < most_lines &&
+         (indentation(code[first]) > deepest || begins(code[first].substr(indentation(code[first])), ": ") ||
+          indentation(code[first]) > indentation(code[first - 1])))
+    --first;
+  const bool is_one =
+      indentation(code[first]) <= deepest && std::regex_search(code[first], signature) && !std::regex_search(code[first], no_function);
+  if (!is_one || code[first].find("= [") != std::string::npos) return std::nullopt;
+  return first;
+}
+
 void check_growth(const Source& source, Complaints& complaints) {
   constexpr size_t max_file_lines = 800;
   constexpr size_t max_function_lines = 60;
   if (source.lines.size() > max_file_lines)
     complaints.add(source, source.lines.size() - 1, "files have at most " + std::to_string(max_file_lines) + " lines: part it");
-  // A function begins on a line that ends in `) ... {` and ends at the closing brace of the same indentation; a list of members that a
-  // constructor begins with stands four columns further in.
-  static const std::regex begin("^( {0,6})(?!namespace|class|struct|enum|union|extern|if|for|while|switch|do|else)\\S.*\\).*\\{$");
   const auto code = code_of(source.lines);
   for (size_t i = 0; i < code.size(); ++i) {
-    std::smatch match;
-    if (!std::regex_match(code[i], match, begin)) continue;
-    const bool is_list = begins(code[i], "    : ") || begins(code[i], "      : ");
-    if (match[1].length() > 4 && !is_list) continue;
-    const std::string end = match[1].str().substr(is_list ? 4 : 0) + "}";
+    if (code[i].empty() || code[i].back() != '{') continue;
+    const auto first = beginning_of_function(code, i);
+    if (!first) continue;
+    const std::string end = std::string(indentation(code[*first]), ' ') + "}";
     for (size_t j = i + 1; j < code.size(); ++j) {
       if (!begins(code[j], end)) continue;
-      if (j - i + 1 > max_function_lines)
-        complaints.add(source, i,
-                       "functions have at most " + std::to_string(max_function_lines) + " lines, this one has " + std::to_string(j - i + 1));
+      if (j - *first + 1 > max_function_lines)
+        complaints.add(source, *first,
+                       "functions have at most " + std::to_string(max_function_lines) + " lines, this one has " + std::to_string(j - *first + 1));
       break;
     }
   }
@@ -227,6 +243,10 @@ TEST(ArchitectureRules, growth_is_named) {
   };
   EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", function(60)), "");
   EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", function(61)), "src/base/x.cpp:1: functions have at most 60 lines, this one has 61\n");
+  const std::string wrapped = "Result<std::vector<int>> f(const std::string& one,\n                           const std::string& two) {\n";
+  EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", wrapped + function(59).substr(15)), "");
+  EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", wrapped + function(60).substr(15)),
+            "src/base/x.cpp:1: functions have at most 60 lines, this one has 61\n");
   const std::string constructor = "X::X(int x)\n    : x_(x) {\n  y_ = x;\n}\n";
   EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", constructor + function(60)), "");
   EXPECT_NE(complaints_of(check_growth, "base/x.cpp", constructor.substr(0, 26) + function(61).substr(15)), "");

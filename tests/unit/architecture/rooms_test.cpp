@@ -99,6 +99,17 @@ const std::vector<Rule> rules{
      {},
      {"target/", "agent/", "checkpoint/local."},  // agents serve directories; the last one has a function of that name
      "\\bopen_directory\\s*\\("},
+    {"the front ends know an open file as a whole: of rows, codes and members they know neither form nor place",
+     {"frontend/"},
+     {},
+     "#\\s*include\\s*\"(coding/(?!(checksum|xxh3)\\.)|engine/(?!protected_file\\.)|layout/(?!(manifest|shared_record)\\.)|target/"
+     "(?!lock_owner\\.))"},
+    {"a program's call is handed on by who knows neither rows nor codes, and of a file no more than its manifest",
+     {"intercept/"},
+     {},
+     "#\\s*include\\s*\"(coding/(?!checksum\\.)|engine/(?!maintenance\\.)|layout/|layers/|exchange/|target/"
+     "(?!(agent_again|agent_registry|directory_stripes)\\.))"
+     "|\\b(row_bytes|start_node|RowRecord)\\b"},
     {"processes beside the job know nothing of files",
      {"service/", "transport/", "redundant/"},
      {},
@@ -160,6 +171,9 @@ TEST(RoomsRules, what_a_room_must_not_know_is_named) {
       {"cli/x.cpp", "#include \"coding/code.hpp\""},
       {"service/x.cpp", "#include \"engine/file.hpp\""},
       {"cli/x.cpp", "auto directory = target::open_directory(path);"},
+      {"frontend/mpi/x.cpp", "#include \"layout/row_record.hpp\""},
+      {"frontend/posix/x.cpp", "#include \"target/target.hpp\""},
+      {"intercept/posix/x.cpp", "#include \"engine/row_reader.hpp\""},
   };
   for (const auto& [path, line] : wrong) EXPECT_NE(complaints_of(check_rules, path, line), "") << path << ": " << line;
   const std::pair<const char*, const char*> right[] = {
@@ -169,6 +183,7 @@ TEST(RoomsRules, what_a_room_must_not_know_is_named) {
       {"frontend/mpi/x.cpp", "std::fprintf(stderr, text);"},
       {"cli/x.cpp", "say(text);"},
       {"base/config.cpp", "::unsetenv(name);"},
+      {"frontend/mpi/x.cpp", "#include \"engine/protected_file.hpp\""},
   };
   for (const auto& [path, line] : right) EXPECT_EQ(complaints_of(check_rules, path, line), "") << path << ": " << line;
 }
