@@ -88,7 +88,7 @@ def writes(parent, label, durable):
             sides["copies"] = plain_copies(bench, place, total, durable)
             rows += [Row(f"three plain copies written natively by the same program, {ending}, disk: what the disk bears", "copies",
                          "native", "time", None, "copies"),
-                     Row(f"mirror:3 write, {ending}, disk, against these three plain copies", "mirror:3", "copies", "time", None, "copies")]
+                     Row(f"mirror:3 write, {ending}, disk, against these three plain copies", "mirror:3", "copies", "time", 1.1, "copies")]
         return Group(f"write-{label}-{ending}", f"Writes, {label}", sides, rows, bench.pick(3, 5), place.close)
 
     return group
@@ -182,7 +182,7 @@ def random_reads(bench):
     variants = {"native": (None, 0),
                 "rs:4+2": (Protection("rs:4+2", place.targets("r", 6)), 0),
                 "mirror:3": (Protection("mirror:3", place.targets("m", 3)), 0)}
-    rows = [Row(f"{s} random read of 64 KiB, verified, from page cache", s, "native", "time", 1.5, "random")
+    rows = [Row(f"{s} random read of 64 KiB, verified, from page cache", s, "native", "time", 1.4, "random")
             for s in ("mirror:3", "rs:4+2")]
     return read_group(bench, place, "random", "Random reads", bench.pick(256, 512) * MIB, "random", 64 << 10, variants, rows,
                       bench.pick(3, 7))

@@ -137,7 +137,7 @@ def file_per_process(parent, label, durable):
                     f"{scheme}-{ending}-{label}") for scheme in protections]
         rows += [Row(f"three plain copies of each of these files, {ending}, {label}: what {'the disk' if label == 'disk' else label} bears", "copies", "native",
                      "time", None, "posix-copies"),
-                 Row(f"mirror:3, 4 processes that write a file each, {ending}, {label}, against these three plain copies", "mirror:3", "copies", "time", None,
+                 Row(f"mirror:3, 4 processes that write a file each, {ending}, {label}, against these three plain copies", "mirror:3", "copies", "time", 1.1,
                      "posix-copies")]
         return Group(f"posix-each-{label}-{ending}", "Plain calls", sides, rows, bench.pick(3, 5), place.close)
 
