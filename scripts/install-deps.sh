@@ -23,6 +23,7 @@ wanted=(
   mold                                                    # links the tests in a tenth of the time
   clang-format                                            # the sources' form is tested
   libhdf5-openmpi-dev libhdf5-mpich-dev libpnetcdf-dev    # parallel HDF5, PnetCDF
+  zsh fish                                                # completion of commands in these shells
   chromium-headless-shell                                 # the page of `holdfast report --html` is looked at
   python3-mpi4py python3-h5py-mpi lammps hpcc             # mpi4py, h5py, LAMMPS and HPC Challenge on Open MPI
 )
