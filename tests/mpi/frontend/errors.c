@@ -1,4 +1,8 @@
 // Error classes, error handlers of a file and of MPI_FILE_NULL, access modes, files that several opens share.
+#include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "check.h"
 
 static int called, last_class;
@@ -191,6 +195,39 @@ static void atomic(const char *path) {
   OK(MPI_File_close(&fh));
 }
 
+// No number is left for a file of the program's: that is its own affair. No target is lost by it, and what is open goes on.
+static void without_descriptors(const char *directory) {
+  enum { MORE = 128, EACH = 50000 };
+  char name[32], *mine = malloc(EACH), *back = malloc(EACH);
+  int taken[MORE], count = 0;
+  struct rlimit before, few;
+  MPI_Status status;
+  MPI_File fh = MPI_FILE_NULL;
+  snprintf(name, sizeof name, "kept%d", rank);
+  MPI_File kept = open_file(MPI_COMM_SELF, in(directory, name), MPI_MODE_CREATE | MPI_MODE_RDWR);
+  snprintf(name, sizeof name, "late%d", rank);
+  char *late = in(directory, name);
+  fill(mine, EACH, 90u + rank);
+  getrlimit(RLIMIT_NOFILE, &before);
+  few = before, few.rlim_cur = (rlim_t)dup(0) + MORE / 2;
+  close((int)few.rlim_cur - MORE / 2);
+  setrlimit(RLIMIT_NOFILE, &few);
+  while (count < MORE && (taken[count] = dup(0)) >= 0) ++count;
+  CHECK(count < MORE && errno == EMFILE);
+  CHECK(MPI_File_open(MPI_COMM_SELF, late, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh) != MPI_SUCCESS);
+  OK(MPI_File_write_at(kept, 0, mine, EACH, MPI_BYTE, &status));
+  OK(MPI_File_sync(kept));
+  while (count > 0) close(taken[--count]);
+  setrlimit(RLIMIT_NOFILE, &before);
+  OK(MPI_File_close(&kept));
+  fh = open_file(MPI_COMM_SELF, late, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  OK(MPI_File_write_at(fh, 0, mine, EACH, MPI_BYTE, &status));
+  OK(MPI_File_read_at(fh, 0, back, EACH, MPI_BYTE, &status));
+  CHECK(holds(back, EACH, 90u + rank));
+  OK(MPI_File_close(&fh));
+  free(mine), free(back);
+}
+
 int main(int argc, char **argv) {
   begin(&argc, &argv);
   where = "protected";
@@ -200,5 +237,6 @@ int main(int argc, char **argv) {
   twice(in(argv[2], "twice"));
   everybody_creates(in(argv[2], "everybody"));
   atomic(in(argv[2], "atomic"));
+  without_descriptors(argv[2]);
   return finish();
 }
