@@ -14,8 +14,8 @@ constexpr uint64_t max_domains_bytes = 64 << 20;
 
 }  // namespace
 
-Result<std::map<std::string, Domain>> parse_domains(std::string_view text, const std::string& file) {
-  std::map<std::string, Domain> domains;
+Result<Domains> parse_domains(std::string_view text, const std::string& file) {
+  Domains domains;
   std::istringstream lines{std::string(text)};
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
@@ -32,10 +32,14 @@ Result<std::map<std::string, Domain>> parse_domains(std::string_view text, const
   return domains;
 }
 
-Result<std::map<std::string, Domain>> read_domains(const std::string& file) {
+Result<Domains> read_domains(const std::string& file) {
   auto text = read_small(file, max_domains_bytes);
   if (!text) return Status(text.status().kind(), fmt::format("the domains' file cannot be read: {}", text.status().sentence()));
   return parse_domains(*text, file);
+}
+
+Result<Domains> domains_of(const Settings& settings) {
+  return settings.domains.empty() ? Result<Domains>(Domains()) : read_domains(settings.domains);
 }
 
 }  // namespace holdfast::catalog

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/config.hpp"
 #include "base/status.hpp"
 
 namespace holdfast::catalog {
@@ -13,8 +14,12 @@ struct Domain {
   bool operator==(const Domain&) const = default;
 };
 
+using Domains = std::map<std::string, Domain>;  // by node
+
 // Kind::invalid names the line that makes no sense. Text after '#' is for people.
-Result<std::map<std::string, Domain>> parse_domains(std::string_view text, const std::string& file);
-Result<std::map<std::string, Domain>> read_domains(const std::string& file);
+Result<Domains> parse_domains(std::string_view text, const std::string& file);
+Result<Domains> read_domains(const std::string& file);
+// Those of `settings.domains`; none where it names no file.
+Result<Domains> domains_of(const Settings& settings);
 
 }  // namespace holdfast::catalog

@@ -451,13 +451,6 @@ Ring ring_of(const Located& file, const std::map<std::string, Domain>& domains) 
   return ring;
 }
 
-using Domains = std::map<std::string, Domain>;
-
-Result<Domains> domains_of(const Settings& settings) {
-  if (settings.domains.empty()) return Domains();
-  return read_domains(settings.domains);
-}
-
 // Those that the file of domains knows where there is one: agents of other jobs are among them.
 std::vector<std::string> placed(std::vector<std::string> candidates, const Settings& settings, const Domains& domains) {
   if (!settings.domains.empty()) std::erase_if(candidates, [&](const std::string& one) { return !domains.count(node_of(one)); });

@@ -121,6 +121,56 @@ std::vector<std::string> group_of(const std::vector<std::string>& all, const std
 
 namespace {
 
+// Racks of one power supply are neighbours.
+std::pair<std::string, std::string> rack_of(const std::string& address, const Domains& domains) {
+  const auto domain = domains.find(parse_node_path(address).node);
+  return domain == domains.end() ? std::make_pair("", "node " + address) : std::make_pair(domain->second.power, "rack " + domain->second.rack);
+}
+
+// Each time the first of the rack of which the fewest have come, behind those of `first`.
+std::vector<std::string> least_crowded_first(std::vector<std::string> nodes, const std::vector<std::string>& first, const Domains& domains) {
+  std::map<std::pair<std::string, std::string>, int> racks;
+  std::map<std::string, int> powers;
+  const auto count = [&](const std::string& node) {
+    const auto rack = rack_of(node, domains);
+    ++racks[rack], ++powers[rack.first];
+  };
+  std::for_each(first.begin(), first.end(), count);
+  std::vector<std::string> ordered;
+  while (!nodes.empty()) {
+    const auto crowd = [&](const std::string& node) {
+      const auto rack = rack_of(node, domains);
+      return std::make_pair(racks[rack], powers[rack.first]);
+    };
+    const auto next = std::min_element(nodes.begin(), nodes.end(), [&](const auto& a, const auto& b) { return crowd(a) < crowd(b); });
+    count(*next);
+    ordered.push_back(std::move(*next));
+    nodes.erase(next);
+  }
+  return ordered;
+}
+
+}  // namespace
+
+// Rack after rack, the nodes are dealt to the groups in turn.
+std::vector<std::string> group_of(const std::vector<std::string>& all, const std::string& own, size_t width, const Domains& domains) {
+  if (domains.empty() || width == 0 || !std::count(all.begin(), all.end(), own)) return group_of(all, own, width);
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> racks;
+  for (const std::string& node : all) racks[rack_of(node, domains)].push_back(node);
+  std::vector<std::vector<std::string>> groups(std::max<size_t>(1, all.size() / width));
+  size_t next = 0;
+  for (const auto& [rack, nodes] : racks)
+    for (const std::string& node : nodes) groups[next++ % groups.size()].push_back(node);
+  auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return std::count(one.begin(), one.end(), own) > 0; });
+  std::rotate(group->begin(), std::find(group->begin(), group->end(), own), group->end());
+  group->erase(group->begin());
+  auto others = least_crowded_first(std::move(*group), {own}, domains);
+  others.insert(others.begin(), own);
+  return others;
+}
+
+namespace {
+
 // Side by side on all members that answer, with the version's directory: a status for each member.
 std::vector<Status> on_all(const Located& located, const std::function<Status(target::Target&, const std::string&)>& call) {
   std::vector<std::pair<size_t, std::shared_ptr<target::Ticket>>> tickets;
@@ -165,7 +215,9 @@ Result<Located> prepare_version(const layout::Version& version, const std::strin
                                 const layout::Manifest* of, LeftOut* left_out) {
   auto geometry = geometry_for(bytes, settings);
   if (!geometry) return geometry.status();
-  const auto group = group_of(settings.local, own, size_t(geometry->scheme.width()));
+  const auto domains = domains_of(settings);
+  if (!domains) return domains.status();
+  const auto group = group_of(settings.local, own, size_t(geometry->scheme.width()), *domains);
   if (group.empty()) return Status(Kind::invalid, own + " is no directory of the job's pool");
   Located located;
   layout::Manifest& manifest = located.manifest;
@@ -193,22 +245,26 @@ Result<Located> prepare_version(const layout::Version& version, const std::strin
 
 namespace {
 
-// In turn, so that the files of a checkpoint go to different ones.
-std::vector<std::string> spares_of(const Located& of, const std::vector<std::string>& nodes) {
+// In turn, so that the files of a checkpoint go to different ones; those first that are not lost together with what is left.
+std::vector<std::string> spares_of(const Located& of, const std::vector<std::string>& nodes, const Domains& domains) {
   std::vector<std::string> spares;
   for (const std::string& node : nodes)
     if (std::none_of(of.members.begin(), of.members.end(), [&](const Member& member) { return member.usable() && member.path == node; }))
       spares.push_back(node);  // also one that has lost its disk
   const layout::Version& version = *of.manifest.version;
   if (!spares.empty()) std::rotate(spares.begin(), spares.begin() + std::ptrdiff_t((version.rank + version.writer) % spares.size()), spares.end());
-  return spares;
+  if (domains.empty()) return spares;
+  std::vector<std::string> left;
+  for (const Member& member : of.members)
+    if (member.usable()) left.push_back(member.path);
+  return least_crowded_first(std::move(spares), left, domains);
 }
 
 // Those that answer, and that are named. The places of the others are taken by spares.
-std::vector<Member> successors_of(const Located& of, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
+std::vector<Member> successors_of(const Located& of, const std::vector<std::string>& nodes, const Domains& domains, uint64_t deadline_ms) {
   std::vector<Member> members = of.members;
   std::erase_if(members, [&](const Member& member) { return !member.usable() || !std::count(nodes.begin(), nodes.end(), member.path); });
-  const std::vector<Probe> spares = probe_directories(spares_of(of, nodes), {.mode = of.manifest.mode}, deadline_ms);
+  const std::vector<Probe> spares = probe_directories(spares_of(of, nodes, domains), {.mode = of.manifest.mode}, deadline_ms);
   auto spare = spares.begin();
   for (int index = 0; index < int(of.members.size()); ++index) {
     if (size_t(index) < members.size() && members[size_t(index)].index == index) continue;
@@ -222,8 +278,10 @@ std::vector<Member> successors_of(const Located& of, const std::vector<std::stri
 }  // namespace
 
 Result<Located> prepare_successor(const Located& of, const std::vector<std::string>& nodes, const Settings& settings) {
+  const auto domains = domains_of(settings);
+  if (!domains) return domains.status();
   Located located;
-  located.members = successors_of(of, nodes, settings.deadline_ms);
+  located.members = successors_of(of, nodes, *domains, settings.deadline_ms);
   if (located.members.empty()) return Status(Kind::unsupported, fmt::format("{}: there are too few other nodes", of.manifest.path));
   layout::Manifest& manifest = located.manifest;
   manifest.file_id = successor_id(of.manifest.file_id);

@@ -9,12 +9,16 @@
 #include "base/config.hpp"
 #include "base/status.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/domains.hpp"
 
 namespace holdfast::catalog {
 
 // Which nodes of `all` (addresses, in the pool's order) keep what `own` writes: disjoint groups of `width` neighbours, the last one with the
 // remainder. `own` first, then its neighbours in turn.
 std::vector<std::string> group_of(const std::vector<std::string>& all, const std::string& own, size_t width);
+// The same where nodes are lost together: no group has more nodes of a rack than it must, and a node that `domains` does not name is a rack of its own.
+// `own` first, then each time one of the rack of which the fewest have come.
+std::vector<std::string> group_of(const std::vector<std::string>& all, const std::string& own, size_t width, const Domains& domains);
 
 // Members and their directories for a version with `bytes` of content that is about to be written on node `own` (an address of
 // `settings.local`). Nodes that do not answer are lost members where fewer are left in the group than a row has units.

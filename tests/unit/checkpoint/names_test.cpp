@@ -3,13 +3,17 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <thread>
+
+#include <fmt/format.h>
 
 #include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
@@ -239,6 +243,32 @@ TEST(CheckpointGroups, are_disjoint_and_the_last_one_has_the_remainder) {
   EXPECT_EQ(catalog::group_of(nodes, "h", 3), (Group{"h", "d", "e", "f", "g"}));
   EXPECT_EQ(catalog::group_of(nodes, "c", 6).size(), 8u);
   EXPECT_EQ(catalog::group_of(nodes, "x", 3), Group());
+}
+
+// Twelve nodes in three racks, and four that their file does not name: no group of six has more of a rack than it must.
+TEST(CheckpointGroups, have_no_more_of_a_rack_than_they_must) {
+  using Group = std::vector<std::string>;
+  Group nodes;
+  catalog::Domains domains;
+  for (int i = 0; i < 12; ++i) {
+    nodes.push_back(fmt::format("n{}:/d", 10 + i));
+    domains[fmt::format("n{}", 10 + i)] = {fmt::format("r{}", i / 4), ""};
+  }
+  for (int unnamed = 0; unnamed <= 4; unnamed += 4) {
+    for (int i = 0; i < unnamed; ++i) nodes.push_back(fmt::format("x{}:/d", i));
+    for (const std::string& own : nodes) {
+      const Group group = catalog::group_of(nodes, own, 6, domains);
+      ASSERT_GE(group.size(), 6u);
+      EXPECT_EQ(group.front(), own);
+      std::map<std::string, int> racks;
+      for (size_t i = 0; i < 6; ++i)
+        if (const auto rack = domains.find(group[i].substr(0, 3)); rack != domains.end()) EXPECT_LE(++racks[rack->second.rack], 2) << own;
+      // Each of its nodes has the same group.
+      const Group other = catalog::group_of(nodes, group.back(), 6, domains);
+      EXPECT_TRUE(std::is_permutation(group.begin(), group.end(), other.begin(), other.end())) << own;
+    }
+  }
+  EXPECT_EQ(catalog::group_of(nodes, "n10:/d", 6, {}), catalog::group_of(nodes, "n10:/d", 6));
 }
 
 class CheckpointLocal : public ::testing::Test {
