@@ -18,6 +18,7 @@
 
 #include "base/own_numbers.hpp"
 #include "catalog/probe.hpp"
+#include "catalog/writers.hpp"
 
 namespace holdfast::catalog {
 
@@ -125,10 +126,10 @@ class Kernel final : public Environment {
   int symlinkat(const char* content, int directory, const char* name) override { return raw::symlinkat(content, directory, name); }
   ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) override { return raw::readlinkat(directory, name, into, bytes); }
   ssize_t getdents64(int fd, void* into, size_t bytes) override { return raw::getdents64(fd, into, bytes); }
-  // A read lease is refused while there is one.
+  // A read lease is refused while there is one. Where there are no leases (NFS, Lustre, another user's file) the processes are asked.
   bool has_writers(int fd) override {
     raw::fcntl(fd, F_SETSIG, SIGURG);  // who opens it while the lease is held must not end this process by it
-    if (raw::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN;
+    if (raw::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN || is_open_to_write(fd);
     (void)raw::fcntl(fd, F_SETLEASE, F_UNLCK);
     return false;
   }
