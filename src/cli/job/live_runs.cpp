@@ -1,16 +1,17 @@
 #include "cli/job/live_runs.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/file.h>
 
 #include <cerrno>
 #include <functional>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "catalog/user_files.hpp"
+#include "checkpoint/pattern.hpp"
 
 namespace holdfast::cli {
 
@@ -20,6 +21,16 @@ constexpr const char *note_begins = "checkpoints.", *note_ends = ".lock";
 constexpr size_t most_bytes = 4096;
 // Who reads a note holds it for a moment.
 constexpr int most_tries = 10, between_tries_ms = 20;
+
+// Not ok, and not busy: nobody can.
+Status hold(const raw::Fd& note) {
+  for (int time = 0; time < most_tries; ++time) {
+    if (raw::flock(note.get(), LOCK_EX | LOCK_NB) == 0) return {};
+    if (errno != EWOULDBLOCK) return Status::from_errno(errno, "flock");
+    (void)::poll(nullptr, 0, between_tries_ms);
+  }
+  return Status(Kind::busy, "");
+}
 
 std::optional<Begun> decode_begun(const std::string& text) {
   Begun begun;
@@ -36,25 +47,44 @@ std::optional<Begun> decode_begun(const std::string& text) {
 
 }  // namespace
 
-Status LiveRun::begin(const Settings& settings) {
-  const std::string patterns = fmt::format("{}", fmt::join(settings.checkpoint, ":"));
-  const std::string at = fmt::format("{}/{}{:016x}{}", agents_directory(), note_begins, std::hash<std::string>()(patterns), note_ends);
-  HF_TRY(catalog::make_with_parents(agents_directory()));
-  note_ = raw::Fd(raw::openat(AT_FDCWD, at.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!note_) return {};  // where there are no locks nobody is refused
-  for (int time = 0; time < most_tries; ++time) {
-    if (raw::flock(note_.get(), LOCK_EX | LOCK_NB) == 0) return say(""), Status();
-    if (errno != EWOULDBLOCK) return {};
-    (void)::poll(nullptr, 0, between_tries_ms);
+namespace {
+
+// Each pattern as its files are named, whichever links lead there: the same ones of two jobs may stand beside others.
+Result<std::set<std::string>> names_of_patterns(const Settings& settings) {
+  const auto patterns = checkpoint::Patterns::resolve(settings.checkpoint, settings.complete);
+  if (!patterns) return patterns.status();
+  std::set<std::string> texts;
+  for (const checkpoint::Pattern& one : patterns->all()) {
+    const std::string& text = one.text();
+    texts.insert(text.starts_with(checkpoint::shared_prefix) ? text.substr(checkpoint::shared_prefix.size()) : text);
   }
-  return Status(Kind::busy, fmt::format("another job that lives writes the checkpoints '{}': wait for its end, or give this one another directory",
-                                        fmt::join(settings.checkpoint, "' and '")));
+  return texts;
+}
+
+}  // namespace
+
+// Where there are no locks nobody is refused.
+Status LiveRun::begin(const Settings& settings) {
+  const auto patterns = names_of_patterns(settings);
+  if (!patterns) return patterns.status();
+  HF_TRY(catalog::make_with_parents(agents_directory()));
+  for (const std::string& pattern : *patterns) {
+    const std::string at = fmt::format("{}/{}{:016x}{}", agents_directory(), note_begins, std::hash<std::string>()(pattern), note_ends);
+    raw::Fd note(raw::openat(AT_FDCWD, at.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!note) continue;
+    const Status held = hold(note);
+    if (!held && held.kind() == Kind::busy)
+      return Status(Kind::busy,
+                    fmt::format("another job that lives writes the checkpoints '{}': wait for its end, or give this one another directory", pattern));
+    if (held) notes_.push_back(std::move(note));
+  }
+  return say(""), Status();
 }
 
 // Who reads it meanwhile finds a first line, this one or the one before: never nothing in between.
 void LiveRun::say(const std::string& text) const {
-  if (!note_ || raw::pwrite(note_.get(), text.data(), text.size(), 0) != ssize_t(text.size())) return;
-  (void)raw::ftruncate(note_.get(), off_t(text.size()));
+  for (const raw::Fd& note : notes_)
+    if (raw::pwrite(note.get(), text.data(), text.size(), 0) == ssize_t(text.size())) (void)raw::ftruncate(note.get(), off_t(text.size()));
 }
 
 void LiveRun::chooses(const std::string& run) const { say(fmt::format("{} 0 0\n", run)); }

@@ -1,4 +1,4 @@
-// Which runs with checkpoints live: each holds a lock on a note, by the patterns of its files, that says what its attempt has begun with.
+// Which runs with checkpoints live: each holds locks on notes, one for each pattern of its files, that say what its attempt has begun with.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace holdfast::cli {
 
-// As long as a run lives no other one begins with the same patterns: each would take the other's plain files for its own. The kernel lets go of it
+// As long as a run lives no other one begins with one of its patterns: each would take the other's plain files for its own. The kernel lets go of it
 // with the process, whatever ends it.
 class LiveRun {
  public:
@@ -23,7 +23,7 @@ class LiveRun {
 
  private:
   void say(const std::string& text) const;
-  raw::Fd note_;
+  std::vector<raw::Fd> notes_;
 };
 
 struct Begun {
@@ -32,7 +32,7 @@ struct Begun {
   uint64_t step = 0;
   layout::Attempt now = 0;  // 0: it has not chosen yet
 };
-// Those of other processes.
+// Those of other processes. One with several patterns comes several times.
 std::vector<Begun> live_runs();
 
 }  // namespace holdfast::cli
