@@ -100,6 +100,20 @@ class Plan(CommandTest):
         self.assertLess(years[0], years[1])
         self.assertLess(years[1], years[2])
 
+    def test_checkpoints_on_the_jobs_own_nodes_are_lost_with_groups_of_nodes(self):
+        job = ["plan", "--local", "--nodes", "1000", "--node-mtbf", "5y", "--checkpoint", "1.5TiB", "--bandwidth", "200GiB", "--scheme", "mirror:1,mirror:2,rs:4+2"]
+        plain, mirror, coded = self.json(*job, "--rebuild", "1h")["schemes"]
+        self.assertEqual(plain["interval_seconds"], coded["interval_seconds"], "redundancy is made in the background")
+        self.assertLess(coded["loss_probability"], mirror["loss_probability"])
+        self.assertLess(mirror["loss_probability"], plain["loss_probability"])
+        within = self.json("plan", "reliability", "--nodes", "1000", "--schemes", "mirror:2", "--node-mtbf", "5y", "--window", "1h")["schemes"][0]["job_loss_in_window"]
+        self.assertAlmostEqual(mirror["mean_time_to_loss_seconds"] * within / 3600, 1, places=9)
+        # Without --rebuild the next checkpoint ends the time in which more may be lost.
+        soon = self.json(*job)["schemes"][1]
+        self.assertLess(soon["loss_probability"], mirror["loss_probability"])
+        self.assert_one_sentence(self.holdfast(*job, "--targets", "6", expect=2).stderr, "--local needs --nodes", "no --targets")
+        self.assert_one_sentence(self.holdfast("plan", "--local", "--mtbf", "1d", "--checkpoint", "1GiB", "--bandwidth", "1GiB", expect=2).stderr, "--local needs --nodes")
+
     def test_the_terminal_shows_a_curve_with_its_best_point(self):
         out = self.holdfast("plan", "--mtbf", "5.9d", "--checkpoint", "1.5TiB", "--bandwidth", "10GiB", "--restart", "10min").stdout
         self.assertIn("<- best", out)

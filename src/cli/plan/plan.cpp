@@ -16,9 +16,11 @@
 #include "cli/plan/reliability.hpp"
 #include "cli/plan/replicas.hpp"
 #include "layout/geometry.hpp"
+#include "layout/groups.hpp"
 #include "planning/durability.hpp"
 #include "planning/history.hpp"
 #include "planning/interval.hpp"
+#include "planning/reliability.hpp"
 
 namespace holdfast::cli {
 
@@ -29,11 +31,11 @@ namespace pl = holdfast::planning;
 // As typed; empty is not given.
 struct PlanOptions {
   std::string history, from, to, per = "all";
-  std::string mtbf, node_mtbf, checkpoint, bandwidth, restart = "0", target_mtbf, rebuild = "1d", within = "1y";
+  std::string mtbf, node_mtbf, checkpoint, bandwidth, restart = "0", target_mtbf, rebuild, within = "1y";
   uint64_t nodes = 0, of_nodes = 0;
   int targets = 0;
   std::vector<std::string> schemes;
-  bool json = false;
+  bool json = false, local = false;
 };
 
 // The same as numbers, in seconds and bytes.
@@ -43,8 +45,10 @@ struct Facts {
   std::string mtbf_from;
   double checkpoint_bytes = 0, bytes_per_second = 0, restart = 0;
   double target_mtbf = 0, rebuild = 0, within = 0;
+  double node_mtbf = 0;  // of nodes that have the checkpoints themselves; 0: other targets have them
   std::vector<layout::Scheme> schemes;
 
+  bool has_losses() const { return target_mtbf > 0 || node_mtbf > 0; }
   bool has_job() const { return mtbf > 0 && checkpoint_bytes > 0; }
   pl::Job job(double volume = 1) const { return {mtbf, volume * checkpoint_bytes / bytes_per_second, restart}; }
 };
@@ -144,9 +148,24 @@ Status read_schemes(const PlanOptions& options, Facts& facts) {
         return Status(Kind::invalid, fmt::format("{} needs {} targets, --targets says {}", name, scheme->width(), options.targets));
       continue;
     }
+    if (options.local && uint64_t(scheme->width()) > options.nodes) {
+      if (!options.schemes.empty())
+        return Status(Kind::invalid, fmt::format("{} needs {} nodes, --nodes says {}", name, scheme->width(), options.nodes));
+      continue;
+    }
     facts.schemes.push_back(*scheme);
   }
   return Status();
+}
+
+// Where the checkpoints lie on the job's own nodes, what is lost with nodes are these.
+Status read_local(const PlanOptions& options, Facts& facts) {
+  if (!options.local) return Status();
+  if (options.target_mtbf.empty() && options.targets == 0 && !options.node_mtbf.empty() && facts.checkpoint_bytes > 0)
+    return read_time("--node-mtbf", options.node_mtbf, facts.node_mtbf);
+  return Status(
+      Kind::invalid,
+      "--local needs --nodes, --node-mtbf, --checkpoint and --bandwidth (of all nodes' own disks together), and no --targets: the nodes are these");
 }
 
 Result<Facts> read_facts(const PlanOptions& options) {
@@ -156,8 +175,9 @@ Result<Facts> read_facts(const PlanOptions& options) {
   HF_TRY(read_bytes("--bandwidth", options.bandwidth, facts.bytes_per_second));
   HF_TRY(read_time("--restart", options.restart, facts.restart));
   HF_TRY(read_time("--target-mtbf", options.target_mtbf, facts.target_mtbf));
-  HF_TRY(read_time("--rebuild", options.rebuild, facts.rebuild));
+  HF_TRY(read_time("--rebuild", options.rebuild.empty() && !options.local ? "1d" : options.rebuild, facts.rebuild));
   HF_TRY(read_time("--within", options.within, facts.within));
+  HF_TRY(read_local(options, facts));
   HF_TRY(read_schemes(options, facts));
   if ((facts.checkpoint_bytes > 0) != (facts.bytes_per_second > 0))
     return Status(Kind::invalid,
@@ -176,15 +196,26 @@ struct Worth {
   std::optional<double> time_to_loss, loss_probability;
 };
 
+// By the model of `plan reliability`: nodes that are lost within one window take a checkpoint with them where a group loses more than the scheme bears.
+// The window ends when a newer checkpoint is whole, or what was lost is made anew.
+void add_losses_of_nodes(const layout::Scheme& scheme, const PlanOptions& options, const Facts& facts, Worth& worth) {
+  const double window = facts.rebuild > 0 ? facts.rebuild : *worth.interval + *worth.checkpoint;
+  const auto groups = layout::group_sizes(int(options.nodes), scheme.width());
+  const double loss = pl::job_loss_in(groups, double(options.nodes) * window / facts.node_mtbf, scheme.m);
+  if (loss > 0) worth.time_to_loss = window / loss;
+  worth.loss_probability = loss < 1 ? -std::expm1(facts.within / window * std::log1p(-loss)) : 1;
+}
+
 Worth worth_of(const layout::Scheme& scheme, const PlanOptions& options, const Facts& facts) {
   Worth worth;
   worth.volume = double(scheme.width()) / scheme.k;
   if (facts.has_job()) {
-    const pl::Job job = facts.job(worth.volume);
+    const pl::Job job = facts.job(options.local ? 1 : worth.volume);  // redundancy comes behind the program's back
     worth.checkpoint = job.checkpoint;
     worth.interval = pl::daly_interval(job);
     worth.waste = pl::waste(job, *worth.interval);
   }
+  if (options.local) add_losses_of_nodes(scheme, options, facts, worth);
   if (facts.target_mtbf > 0) {
     // A file lies on all targets that there are, whatever its scheme bears.
     const int count = std::max(scheme.width(), options.targets);
@@ -237,18 +268,20 @@ void print_schemes(const PlanOptions& options, const Facts& facts) {
   show("what a scheme costs and buys\n");
   std::vector<std::string> headings{"scheme", ">tolerates", ">volume"};
   if (facts.has_job()) headings.insert(headings.end(), {">checkpoint", ">interval", ">waste"});
-  if (facts.target_mtbf > 0) headings.insert(headings.end(), {">mean time to loss", ">loss within " + human_time(facts.within)});
+  if (facts.has_losses()) headings.insert(headings.end(), {">mean time to loss", ">loss within " + human_time(facts.within)});
   Table table(headings);
   for (const layout::Scheme& scheme : facts.schemes) {
     const Worth worth = worth_of(scheme, options, facts);
     std::vector<std::string> cells{scheme.name(), std::to_string(scheme.m), fmt::format("{:.2f}x", worth.volume)};
     if (worth.waste)
       cells.insert(cells.end(), {human_time(*worth.checkpoint), human_time(*worth.interval), fmt::format("{:.1f} %", 100 * *worth.waste)});
-    if (worth.time_to_loss) cells.insert(cells.end(), {human_time(*worth.time_to_loss), fmt::format("{:.2g}", *worth.loss_probability)});
+    if (worth.loss_probability)
+      cells.insert(cells.end(), {worth.time_to_loss ? human_time(*worth.time_to_loss) : "never", fmt::format("{:.2g}", *worth.loss_probability)});
     table.add(cells);
   }
   table.print();
-  if (facts.has_job()) show("  The bandwidth is taken to be the storage's: a scheme's volume is written at the same speed.\n");
+  if (options.local) show("  The bandwidth is that of all nodes' own disks together: redundancy is made in the background.\n");
+  else if (facts.has_job()) show("  The bandwidth is taken to be the storage's: a scheme's volume is written at the same speed.\n");
 }
 
 nlohmann::json json_of_plan(const PlanOptions& options, const Facts& facts) {
@@ -325,12 +358,16 @@ void add_plan(CLI::App& app, int& code) {
   sub->add_option("--scheme", options->schemes, "Schemes to compare, if not the usual ones")->delimiter(',')->type_name("SCHEME,...");
   sub->add_option("--targets", options->targets, "How many targets there are")->check(CLI::Range(1, layout::max_members))->type_name("N");
   sub->add_option("--target-mtbf", options->target_mtbf, "Mean time between failures of one target: 3y")->type_name("TIME");
-  sub->add_option("--rebuild", options->rebuild, "From a target's loss until its repair has ended (default 1d)")->type_name("TIME");
+  sub->add_option("--rebuild", options->rebuild,
+                  "From a target's loss until its repair has ended (default 1d; with --local, until the next checkpoint)")
+      ->type_name("TIME");
+  sub->add_flag("--local", options->local, "The checkpoints lie on the job's own nodes, as with run --local");
   sub->add_option("--within", options->within, "The time for the probability of a loss (default 1y)")->type_name("TIME");
   sub->add_flag("--json", options->json, "The same facts for a machine");
   sub->footer(
       "Example:\n  holdfast plan --mtbf 5.9d --checkpoint 1.5TiB --bandwidth 10GiB --restart 10min\n"
       "  holdfast plan --history failures.txt --per quarter\n"
+      "  holdfast plan --local --nodes 1000 --node-mtbf 5y --checkpoint 1.5TiB --bandwidth 200GiB\n"
       "Intervals by Young (1974) and Daly (2006), for failures that come at random with a constant rate.");
   add_reliability(*sub, code);
   add_plan_of_replicas(*sub, code);
