@@ -132,6 +132,9 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
   const bool there = sight->what == Sight::local || (sight->what == Sight::as_without && catalog::look(file.path, true).ok());
   if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
   if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
+  // Of a rank that this job has not: what there is can be read. Programs that open files to write which they only read, as Fortran's do, open it to read
+  // after this error.
+  if (there && !(flags & O_TRUNC) && file.named.rank >= ranks) return Status(Kind::read_only, "", EROFS);
   const auto now = here.newest(file.path);
   joins = now && now->state == checkpoint::State::writing;
   if (joins) files.forget_dead(now->name);
