@@ -1,6 +1,8 @@
 #include "checkpoint/attempt.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -46,6 +48,43 @@ Beginning beginning_of(const Survey& survey, const std::string& run) {
       ages = one.ages();
     }
   return begun;
+}
+
+namespace {
+
+constexpr uint64_t most_program_bytes = 4096;
+
+std::string program_note(const std::string& run) { return fmt::format("{}/{}/program", local_directory, run); }
+
+}  // namespace
+
+void note_program(const std::string& run, const std::string& program, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
+  const auto pool = catalog::look_at_pool(nodes, deadline_ms);
+  if (!pool) return;
+  std::vector<std::shared_ptr<target::Ticket>> noted;
+  for (const catalog::Member& member : pool->members)
+    if (member.usable())
+      noted.push_back(member.lane->submit([target = member.target, at = program_note(run), program] {
+        for (const std::string& directory : {std::string(local_directory), catalog::parent_of(at)}) HF_TRY(target->make_directory(directory));
+        return target->put(at, std::as_bytes(std::span(program)), false);
+      }));
+  for (const auto& ticket : noted) (void)ticket->wait();
+}
+
+std::string noted_program(const std::string& run, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
+  const auto pool = catalog::look_at_pool(nodes, deadline_ms);
+  if (!pool) return "";
+  for (const catalog::Member& member : pool->members) {
+    if (!member.usable()) continue;
+    const auto found = std::make_shared<std::string>();
+    const Status read = member.lane->run([target = member.target, at = program_note(run), found] {
+      const auto text = target->get(at, most_program_bytes);
+      if (text) found->assign(reinterpret_cast<const char*>(text->data()), text->size());
+      return text.status();
+    });
+    if (read && !found->empty()) return *found;
+  }
+  return "";
 }
 
 void note_beginning(const Survey& survey, const Run& run, uint64_t deadline_ms) {
@@ -135,9 +174,8 @@ Status drop(const layout::Manifest& manifest, const layout::Attempt& attempt_now
   for (const catalog::Member& member : pool->members) {
     if (!member.usable()) continue;
     const bool remembers = version.attempt == attempt_now && manifest.file_id.ends_with(catalog::digits_of_node(member.path));
-    (void)member.lane->run([target = member.target, paths = LocalPaths{in(State::kept), in(State::twin), in(State::dropped)}, remembers] {
-      return drop_local(*target, paths, remembers);
-    });
+    (void)member.lane->run([target = member.target, paths = LocalPaths{in(State::kept), in(State::twin), in(State::dropped)},
+                            remembers] { return drop_local(*target, paths, remembers); });
   }
   return gone;
 }

@@ -27,6 +27,10 @@ struct Beginning {
 // The newest whole one: of the versions, or of the plain files where those are newer than what the nodes still have.
 Beginning beginning_of(const Survey& survey, const std::string& run);
 
+// The name of the program whose checkpoints a run has, on its nodes: the next attempt may be of another program. Empty where no node of these knows.
+void note_program(const std::string& run, const std::string& program, const std::vector<std::string>& nodes, uint64_t deadline_ms);
+std::string noted_program(const std::string& run, const std::vector<std::string>& nodes, uint64_t deadline_ms);
+
 // Where that is a drained one: its nodes know which plain files it has, and those of older drains are not seen. What cannot note it asks the others.
 void note_beginning(const Survey& survey, const Run& run, uint64_t deadline_ms);
 

@@ -15,6 +15,12 @@ class BadInput(CheckpointTest):
         self.assert_one_sentence(done.stderr, *words)
         self.assertFalse(os.path.exists(self.path("started")))
 
+    def wait_for_file(self, name):
+        for _ in range(200):
+            if os.path.exists(self.path(name)):
+                return
+            time.sleep(0.1)
+
     def test_too_few_nodes_are_refused(self):
         self.refused("--simulate-nodes", "2", "--protect", "rs:2+1", "--checkpoint", PATTERN, words=("needs 3 nodes",))
 
@@ -26,16 +32,36 @@ class BadInput(CheckpointTest):
 
     def test_a_job_beside_one_that_writes_the_same_checkpoints_is_refused(self):
         first = self.begin("run", *HERE, "--checkpoint", PATTERN, "--", "sh", "-c", "echo x > ck/ck.1.0; echo x > begun; read line; true")
-        for _ in range(200):
-            if os.path.exists(self.path("begun")):
-                break
-            time.sleep(0.1)
+        self.wait_for_file("begun")
         self.refused(*HERE, "--checkpoint", PATTERN, words=("another job that lives writes the checkpoints", "wait for its end"))
         # Other names are nobody's business.
         self.holdfast("run", *HERE, "--checkpoint", "other.{step}.{rank}", "--", "sh", "-c", "echo x > other.1.0")
         first.communicate("end\n", timeout=60)
         self.assertEqual(first.returncode, 0)
         self.run_job("true", "--resume", nodes=3, scheme="rs:2+1")
+
+    def test_a_job_that_lives_is_known_by_each_of_its_patterns_whichever_way_they_are_named(self):
+        os.symlink("ck", self.path("way"))
+        first = self.begin("run", *HERE, "--checkpoint", PATTERN, "--checkpoint", "ck/head.{step}", "--", "sh", "-c", "echo x > begun; read line")
+        self.wait_for_file("begun")
+        for other in (("--checkpoint", PATTERN), ("--checkpoint", "ck/head.{step}", "--checkpoint", "ck/tail.{step}"), ("--checkpoint", "way/ck.{step}.{rank}"),
+                      ("--checkpoint", "shared:ck/head.{step}")):
+            with self.subTest(other):
+                self.refused(*HERE, *other, words=("another job that lives writes the checkpoints", "wait for its end"))
+        first.communicate("end\n", timeout=60)
+
+    def test_another_programs_checkpoints_are_gone_on_from_with_a_line(self):
+        for name, text in (("heat", "echo ten > ck/ck.10.0"), ("jacobi", "cat ck/ck.10.0 > got")):
+            with open(self.path(name), "w") as program:
+                program.write("#!/bin/sh\n" + text + "\n")
+            os.chmod(self.path(name), 0o755)
+        job = ("run", *HERE, "--checkpoint", PATTERN, "--drain", "none")
+        self.holdfast(*job, "--", "./heat")
+        self.assertNotIn("was written by", self.holdfast(*job, "--resume", "--", "env", "X=1", "./heat").stderr)
+        other = self.holdfast(*job, "--resume", "--", "./jacobi")
+        self.assertIn("holdfast: checkpoint 10 was written by heat, and this job runs jacobi; give it another directory if that is another program\n", other.stderr)
+        self.assertEqual(self.read("got"), "ten\n")
+        self.assertNotIn("was written by", self.holdfast(*job, "--resume", "--", "sh", "jacobi").stderr)
 
     def test_another_scheme_at_resume_leaves_what_there_is_as_it_is(self):
         self.run_job("echo one > ck/ck.1.0", "--drain", "none")
@@ -50,10 +76,7 @@ class BadInput(CheckpointTest):
     def test_what_a_running_job_has_begun_with_is_not_dropped(self):
         self.run_job("echo one > ck/ck.1.0; echo two > ck/ck.2.0", "--drain", "none", nodes=3, scheme="rs:2+1")
         job = self.begin("run", *HERE, "--checkpoint", PATTERN, "--drain", "none", "--resume", "--", "sh", "-c", "echo x > begun; read line; cat ck/ck.2.0 > seen")
-        for _ in range(200):
-            if os.path.exists(self.path("begun")):
-                break
-            time.sleep(0.1)
+        self.wait_for_file("begun")
         self.assert_one_sentence(self.holdfast("checkpoints", "--drop", "2", expect=None).stderr, "a job that runs has begun with checkpoint 2", "when the job has ended")
         self.holdfast("checkpoints", "--drop", "1")
         job.communicate("end\n", timeout=60)

@@ -237,6 +237,7 @@ class Attempts {
       begun_ = beginning.age;
     }
     live_.began(run_);
+    see_program();
     if (!goes_on) return {};
     make_directories(*survey);
     checkpoint::note_beginning(*survey, run_, settings_.deadline_ms);
@@ -249,6 +250,15 @@ class Attempts {
           run_.from->drained ? " as it was drained" : "", nodes_text(run_.nodes));
     else say("holdfast: no checkpoint is whole yet; attempt {} begins from the start, on {}\n", run_.attempt.number, nodes_text(run_.nodes));
     return {};
+  }
+
+  // Its files would be found at their paths natively as well: nobody is kept from going on with another program's, and everybody hears of it.
+  void see_program() const {
+    const std::string program = program_of(command_), before = run_.from ? checkpoint::noted_program(run_.id, run_.nodes, settings_.deadline_ms) : "";
+    if (!before.empty() && before != program)
+      say("holdfast: checkpoint {} was written by {}, and this job runs {}; give it another directory if that is another program\n", run_.from->step,
+          before, program);
+    checkpoint::note_program(run_.id, program, run_.nodes, settings_.deadline_ms);
   }
 
   // Those that hold most of the checkpoint first: a rank finds its file nearest there.
@@ -578,7 +588,7 @@ class Attempts {
         plural(newest->files.size(), "file"), human_bytes(newest->bytes), nodes_text({nodes.begin(), nodes.end()}));
   }
 
-  // The local copies were a cache.
+  // The local copies were a cache. Whose checkpoints these are stays known.
   void forget_local() const {
     const auto pool = catalog::look_at_pool(run_.nodes, settings_.deadline_ms);
     if (!pool) return;
@@ -586,6 +596,7 @@ class Attempts {
       if (member.usable())
         (void)member.lane->run(
             [target = member.target, at = fmt::format("{}/{}", checkpoint::local_directory, run_.id)] { return target->remove_directory(at); });
+    checkpoint::note_program(run_.id, program_of(command_), run_.nodes, settings_.deadline_ms);
   }
 
   const Settings& settings_;

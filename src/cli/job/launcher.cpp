@@ -179,6 +179,34 @@ Mpi detect_mpi(const std::vector<std::string>& command) {
 
 namespace {
 
+bool begins_with_one_of(const std::string& name, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return name.starts_with(word); });
+}
+bool is_one_of(const std::string& name, std::initializer_list<std::string_view> words) { return std::count(words.begin(), words.end(), name) > 0; }
+
+// What comes before a program in its command.
+bool starts_another(const std::string& name) {
+  return begins_with_one_of(name, {"mpirun", "mpiexec"}) ||
+         is_one_of(name, {"srun", "orterun", "prterun", "prun", "jsrun", "aprun", "env", "nice", "numactl", "taskset", "time"});
+}
+bool reads_a_script(const std::string& name) {
+  return begins_with_one_of(name, {"python", "perl", "ruby"}) || is_one_of(name, {"sh", "bash", "dash", "ksh", "zsh", "julia", "Rscript"});
+}
+
+}  // namespace
+
+std::string program_of(const std::vector<std::string>& command) {
+  const auto is_word = [](const std::string& word) { return !word.starts_with('-'); };
+  const auto is_program = [&](const std::string& word) { return is_word(word) && find_on_path(word); };
+  auto program = command.begin();
+  while (program != command.end() && starts_another(base_name(*program))) program = std::find_if(program + 1, command.end(), is_program);
+  if (program == command.end()) return base_name(command.front());
+  const auto script = reads_a_script(base_name(*program)) ? std::find_if(program + 1, command.end(), is_word) : command.end();
+  return base_name(script != command.end() && ::access(script->c_str(), R_OK) == 0 ? *script : *program);
+}
+
+namespace {
+
 std::string family_of(const std::string& name) { return name.substr(0, name.find_first_of("0123456789")); }
 
 // Where there is no library for just this version: major versions of one implementation (MPICH 3 to 5, Open MPI 3 to 5)

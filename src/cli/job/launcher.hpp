@@ -30,6 +30,9 @@ Result<std::string> find_library(const Mpi& mpi, const std::string& asked);
 // Beside that library, the one with all calls of the same MPI. Without MPI it is the library itself.
 Result<std::string> with_all_calls(const std::string& library);
 
+// The name of the program that a command runs, behind a launcher, a wrapper and an interpreter: to be told apart from another one.
+std::string program_of(const std::vector<std::string>& command);
+
 // Goes through a launcher's command, word by word behind the first: whether they are its own, up to each program and behind each ':' again.
 class OwnWords {
  public:
