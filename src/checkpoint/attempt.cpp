@@ -150,12 +150,13 @@ bool is_past_beginning(const std::vector<catalog::FoundVersion>& found, const Ru
 namespace {
 
 struct LocalPaths {
-  std::string copy, twin, memory;
+  std::string copy, twin, evicted, memory;
 };
 
 // On a full disk the copy has to go first. Where there is a twin its name is remembered as well.
 Status drop_local(target::Target& target, const LocalPaths& paths, bool remembers) {
   const bool was_twin = target.remove(paths.twin).ok();
+  (void)target.remove(paths.evicted);
   if (!remembers && !was_twin) return target.remove(paths.copy);
   const bool put = target.put(paths.memory, {}, false).ok();
   const Status gone = target.remove(paths.copy);
@@ -174,7 +175,7 @@ Status drop(const layout::Manifest& manifest, const layout::Attempt& attempt_now
   for (const catalog::Member& member : pool->members) {
     if (!member.usable()) continue;
     const bool remembers = version.attempt == attempt_now && manifest.file_id.ends_with(catalog::digits_of_node(member.path));
-    (void)member.lane->run([target = member.target, paths = LocalPaths{in(State::kept), in(State::twin), in(State::dropped)},
+    (void)member.lane->run([target = member.target, paths = LocalPaths{in(State::kept), in(State::twin), in(State::evicted), in(State::dropped)},
                             remembers] { return drop_local(*target, paths, remembers); });
   }
   return gone;

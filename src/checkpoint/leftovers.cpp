@@ -1,12 +1,17 @@
 #include "checkpoint/leftovers.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <tuple>
 
 #include <fmt/format.h>
 
+#include "catalog/disk_space.hpp"
 #include "catalog/pool.hpp"
+#include "catalog/user_files.hpp"
 #include "target/lane.hpp"
 
 namespace holdfast::checkpoint {
@@ -51,12 +56,112 @@ std::set<std::string> drop_copies(const std::vector<LocalEntry>& entries, const 
     Status worst;
     for (const LocalEntry& entry : by_node->at(node)) {
       const auto name = encode(entry.name);
-      const bool was_written = entry.state != State::restored && entry.state != State::hidden && entry.state != State::dropped;
-      const Status gone = name ? drop_copy(target, entry, *name, was_written && entry.attempt == attempt_now) : name.status();
+      const Status gone = name ? drop_copy(target, entry, *name, is_written_here(entry.state) && entry.attempt == attempt_now) : name.status();
       if (!gone) worst = gone;
     }
     return worst;
   });
+}
+
+namespace {
+
+// Of one run, on one node.
+class Unneeded {
+ public:
+  Unneeded(target::Target& target, std::string below, const std::string& attempt) : target_(target), below_(std::move(below) + "/" + attempt) {}
+
+  void remove_never_finished() const {
+    for (const std::string& name : list(""))
+      if (name.starts_with(scratch_begins) || name.starts_with(described_begins) || name.starts_with(seen_begins)) (void)target_.remove(at(name));
+      else if (name.starts_with(team_begins)) (void)target_.remove_directory(at(name));
+    for (const State state : {State::restored, State::twin, State::writing}) (void)target_.remove_directory(at(state_name(state)));
+    for (const std::string& name : list(state_name(State::torn))) (void)target_.put(in(State::torn, name), {}, false);
+  }
+  void remove(const LocalEntry& entry) const {
+    const auto name = encode(entry.name);
+    if (!name) return;
+    (void)target_.remove(in(entry.state, *name));
+    if (entry.state == State::failed) (void)target_.remove(in(entry.state, *name) + why_ending);
+  }
+
+ private:
+  std::string at(const std::string& name) const { return name.empty() ? below_ : below_ + "/" + name; }
+  std::string in(State state, const std::string& name) const { return fmt::format("{}/{}/{}", below_, state_name(state), name); }
+  std::vector<std::string> list(const std::string& name) const {
+    auto names = target_.list(at(name));
+    return names ? std::move(*names) : std::vector<std::string>();
+  }
+
+  target::Target& target_;
+  const std::string below_;
+};
+
+// By attempt, file and number.
+using WholeOnes = std::set<std::tuple<layout::Attempt, std::string, uint32_t>>;
+
+WholeOnes whole_ones(const Survey& survey, const std::string& run) {
+  WholeOnes all;
+  for (const Checkpoint& one : survey.checkpoints)
+    if (one.run == run && one.endures())
+      for (const auto& [place, file] : one.files) all.emplace(one.attempt, file.version.file, file.version.number);
+  return all;
+}
+
+}  // namespace
+
+void forget_unneeded(const Survey& survey, const std::string& run, const layout::Attempt& until, const Age& begun, const Settings& settings) {
+  const auto gone = std::make_shared<std::map<std::string, std::vector<LocalEntry>>>();  // by node
+  const WholeOnes whole = whole_ones(survey, run);
+  for (const LocalEntry& entry : survey.local) {
+    if (entry.run != run || entry.attempt >= until) continue;
+    const bool is_cached = entry.state == State::kept && whole.contains({entry.attempt, entry.name.file, entry.name.number});
+    const bool is_unprotected = entry.state == State::failed || entry.state == State::closed || entry.state == State::protecting;
+    if (is_cached || (is_unprotected && begun.attempt.number > 0 && is_before(age_of(entry), begun))) (*gone)[entry.node].push_back(entry);
+  }
+  const std::string below = fmt::format("{}/{}", local_directory, run);
+  (void)on_each(survey.live, settings.deadline_ms, [=](target::Target& target, const std::string& node) {
+    const auto attempts = target.list(below);
+    if (!attempts) return attempts.status();
+    for (const std::string& attempt : *attempts)
+      if (const auto which = layout::parse_attempt(attempt); which && *which < until) Unneeded(target, below, attempt).remove_never_finished();
+    if (const auto here = gone->find(node); here != gone->end())
+      for (const LocalEntry& entry : here->second) Unneeded(target, below, text_of(entry.attempt)).remove(entry);
+    return Status();
+  });
+}
+
+uint64_t bytes_here(const LocalFiles& files, uint64_t step) {
+  uint64_t bytes = 0;
+  for (const State state : {State::closed, State::protecting, State::kept})
+    for (const LocalName& name : files.list(state))
+      if (const auto state_now = name.step == step ? catalog::look(files.path(state, name), false) : Status(Kind::not_found, ""))
+        bytes += state_now->size;
+  return bytes;
+}
+
+bool has_room(const LocalFiles& files, uint64_t wanted_bytes) {
+  const auto bytes = catalog::free_bytes_at(files.directory());
+  return !bytes || *bytes >= wanted_bytes;
+}
+
+void make_room(const LocalFiles& files, const Run& run, uint64_t wanted_bytes, const std::vector<catalog::FoundVersion>& versions) {
+  const auto can_be_read = [&](const LocalName& name) {
+    return std::any_of(versions.begin(), versions.end(), [&](const catalog::FoundVersion& one) {
+      const layout::Version& version = *one.manifest.version;
+      const bool is_it = version.run == run.id && version.attempt == run.attempt && version.file == name.file && version.number == name.number;
+      return is_it && one.readable() && one.endures();
+    });
+  };
+  std::vector<LocalName> kept = files.list(State::kept);
+  std::sort(kept.begin(), kept.end(), [](const LocalName& a, const LocalName& b) { return a.written < b.written; });
+  std::optional<LocalName> newest = kept.empty() ? std::nullopt : std::optional(kept.back());
+  for (const State state : {State::closed, State::protecting})
+    for (const LocalName& name : files.list(state))
+      if (!newest || newest->written < name.written) newest = name;
+  for (const LocalName& name : kept) {
+    if (has_room(files, wanted_bytes)) return;
+    if (name.step != newest->step && can_be_read(name)) (void)files.evict(name);
+  }
 }
 
 void forget_run(const std::string& run, const std::vector<std::string>& nodes, uint64_t deadline_ms) {

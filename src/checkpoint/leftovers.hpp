@@ -14,6 +14,18 @@ namespace holdfast::checkpoint {
 // remove one, by address.
 std::set<std::string> drop_copies(const std::vector<LocalEntry>& entries, const layout::Attempt& attempt_now, const Settings& settings);
 
+// Between attempts, on the nodes that answer: what no attempt from here on can need goes. Of those before `until` that are the copies that were made to
+// be read, what was never finished, and copies of checkpoints that are whole. `begun`: of what the next one begins with; what failed before that goes too.
+// Of torn files the names stay, for who asks what became of them.
+void forget_unneeded(const Survey& survey, const std::string& run, const layout::Attempt& until, const Age& begun, const Settings& settings);
+
+// A node's disk that has not `wanted_bytes` left: copies of protected files go, the oldest first, as long as that is so. Never those of the checkpoint that
+// was written there last, nor of one that could not be read from the nodes now.
+void make_room(const LocalFiles& files, const Run& run, uint64_t wanted_bytes, const std::vector<catalog::FoundVersion>& versions);
+// What the files of that checkpoint take on the node.
+uint64_t bytes_here(const LocalFiles& files, uint64_t step);
+bool has_room(const LocalFiles& files, uint64_t wanted_bytes);
+
 // All that these nodes know of a run of which there is neither a version nor a local file any more.
 void forget_run(const std::string& run, const std::vector<std::string>& nodes, uint64_t deadline_ms);
 

@@ -31,10 +31,9 @@ constexpr const char* boot_id = "/proc/sys/kernel/random/boot_id";
 constexpr size_t most_boot_bytes = 64;
 constexpr int directories_below_node = 3;
 constexpr size_t most_dropped = 32, most_dropped_of_many = 1024;  // names of each rank: more than any program writes in turn
-constexpr std::string_view team_begins = "team.";
-constexpr const char* past_directory = "past";    // of a team
-constexpr size_t most_past = 8;                   // files of a rank
-constexpr std::string_view kind_letters = "wra";  // by LocalName::Kind
+constexpr const char* past_directory = "past";                    // of a team
+constexpr size_t most_past = 8;                                   // files of a rank
+constexpr std::string_view kind_letters = "wra";                  // by LocalName::Kind
 
 std::string escaped(const std::string& path) {
   std::string out;
@@ -71,7 +70,7 @@ bool take(std::string_view& text, Number& into, std::string_view behind) {
   return true;
 }
 
-bool is_never_seen(State state) { return state == State::torn || state == State::together || state == State::dropped; }
+bool is_never_seen(State state) { return state == State::torn || state == State::together || state == State::dropped || state == State::evicted; }
 
 }  // namespace
 
@@ -92,6 +91,7 @@ const char* state_name(State state) {
     case State::torn: return "torn";
     case State::hidden: return "hidden";
     case State::dropped: return "dropped";
+    case State::evicted: return "evicted";
   }
   return "";
 }
@@ -188,7 +188,7 @@ Result<bool> LocalFiles::was_started_anew() const {
 
 std::string LocalFiles::scratch() const {
   static std::atomic<unsigned> count{0};
-  return fmt::format("{}/coming.{}.{}", directory_, ::getpid(), ++count);
+  return fmt::format("{}/{}{}.{}", directory_, scratch_begins, ::getpid(), ++count);
 }
 
 std::string LocalFiles::path(State state, const LocalName& name) const {
@@ -251,6 +251,11 @@ std::string LocalFiles::why(const LocalName& name) const {
 Status LocalFiles::hide(const LocalName& name) const {
   HF_TRY(make());
   return put_into(State::hidden, [&] { return catalog::make_file(path(State::hidden, name), 0600); });
+}
+
+Status LocalFiles::evict(const LocalName& name) const {
+  HF_TRY(put_into(State::evicted, [&] { return catalog::make_file(path(State::evicted, name), 0600); }));
+  return catalog::unlink_file(path(State::kept, name));
 }
 
 // What stays the same of a file while it is open: its step and its place in the order may change.

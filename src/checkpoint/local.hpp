@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.hpp"
@@ -20,10 +21,14 @@ inline constexpr const char* local_directory = ".checkpoints";
 // Below the node's directory; in it the states are directories.
 std::string directory_of_attempt(const std::string& run, const layout::Attempt& attempt);
 
-inline constexpr const char* openers_directory = "openers";  // beside the states: who has a file open to write (LocalFiles::opened)
-inline constexpr const char* unread_directory = "unread";    // beside the states: what ranks could not read (unread.hpp)
-inline constexpr const char* why_ending = ".why";            // of the note beside a failed file
-inline constexpr const char* started_anew = "anew";          // beside the states, where names may have been lost with the power
+inline constexpr const char* openers_directory = "openers";         // beside the states: who has a file open to write (LocalFiles::opened)
+inline constexpr const char* unread_directory = "unread";           // beside the states: what ranks could not read (unread.hpp)
+inline constexpr const char* why_ending = ".why";                   // of the note beside a failed file
+inline constexpr std::string_view team_begins = "team.";            // beside the states: what a team of a redundant job has not closed yet
+inline constexpr std::string_view scratch_begins = "coming.";       // beside the states: LocalFiles::scratch
+inline constexpr std::string_view described_begins = "described.";  // ... files of a version's size without its content
+inline constexpr std::string_view seen_begins = "seen.";            // ... the same of one that is being written on the nodes' targets
+inline constexpr const char* started_anew = "anew";                 // beside the states, where names may have been lost with the power
 
 enum class State : uint8_t {
   writing,     // a program has it open, or died with it open
@@ -37,19 +42,23 @@ enum class State : uint8_t {
   torn,        // its writer died before it closed it
   hidden,      // an empty file: the program has removed the file of that name and all older ones
   dropped,     // an empty file: this version gave way to newer checkpoints, and its number is not given again
+  evicted,     // an empty file: a version is in the pool, and the local copy gave way to newer ones on a disk that was nearly full
 };
-inline constexpr State all_states[] = {State::writing,  State::together, State::closed, State::protecting, State::kept,   State::twin,
-                                       State::restored, State::failed,   State::torn,   State::hidden,     State::dropped};
+inline constexpr State all_states[] = {State::writing,  State::together, State::closed, State::protecting, State::kept,    State::twin,
+                                       State::restored, State::failed,   State::torn,   State::hidden,     State::dropped, State::evicted};
 const char* state_name(State state);
 // Few attempts have any file of these. Their directories are made when they are needed, as each costs every open that lists them.
 inline bool is_rare(State state) {
   return state == State::together || state == State::twin || state == State::restored || state == State::failed || state == State::torn ||
-         state == State::hidden;
+         state == State::hidden || state == State::evicted;
 }
 // Nothing more is to come of it: it is protected, or was made from what is, or is only remembered.
 inline bool is_settled(State state) {
-  return state == State::kept || state == State::twin || state == State::restored || state == State::hidden || state == State::dropped;
+  return state == State::kept || state == State::twin || state == State::restored || state == State::hidden || state == State::dropped ||
+         state == State::evicted;
 }
+// By a program, in this attempt, whatever has become of it: not made from a version, and no note.
+inline bool is_written_here(State state) { return state != State::restored && state != State::hidden && state != State::dropped; }
 
 // A file's name there. `number` is 0 of what was restored, 1 of what was first written, and one more each time it is written anew. `written` is one
 // more with each file that is written on this node, and `turn` with each that its rank writes of another step than its last one. `writers` and `writer` as in
@@ -112,6 +121,8 @@ class LocalFiles {
   Status say_why(const LocalName& name, const std::string& why) const;  // beside a failed one
   std::string why(const LocalName& name) const;
   Status hide(const LocalName& name) const;
+  // The copy of a protected one goes, and its name stays known. Who has it open reads on.
+  Status evict(const LocalName& name) const;
   // A version that could not be read, by its id, and why.
   Status note_unread(const std::string& file_id, const std::string& why) const;
 

@@ -7,6 +7,7 @@
 #include "base/node_path.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/elsewhere.hpp"
+#include "checkpoint/leftovers.hpp"
 #include "checkpoint/roll.hpp"
 #include "checkpoint/shared.hpp"
 
@@ -186,8 +187,20 @@ void Protector::protect_taken(const LocalName& name) {
   const auto now = protect_now(name);
   if (!now) return fail(name, now.status(), State::protecting);
   if (now->lost_members) say_(fmt::format("{}: protected, but {} of its targets are lost", name.file, now->lost_members));
+  leave_room_after(name);
   (void)files_.move(name, State::protecting, State::kept);
   files_.forget_dropped();
+}
+
+// For the next checkpoint of this node, and what its group sends here of theirs: before a program finds the disk full, for nobody hears of its writes. In a
+// redundant job teams look for their copies.
+void Protector::leave_room_after(const LocalName& name) {
+  const auto scheme = layout::Scheme::parse(settings_.protect.value_or(""));
+  if (!scheme || run_.teams > 1) return;
+  const uint64_t copies = 1 + divide_up(uint64_t(scheme->width()), uint64_t(scheme->k));
+  const uint64_t wanted = copies * bytes_here(files_, name.step);
+  if (has_room(files_, wanted)) return;
+  if (const auto found = versions_.look(run_.nodes, settings_.deadline_ms)) make_room(files_, run_, wanted, *found);
 }
 
 Result<ProtectedNow> Protector::protect_now(const LocalName& name) const {

@@ -43,6 +43,7 @@ class Protector {
   const catalog::FoundVersion* next_to_renew(const std::vector<catalog::FoundVersion>& found) const;
   void protect_one(const LocalName& name);
   void protect_taken(const LocalName& name);
+  void leave_room_after(const LocalName& name);
   Result<ProtectedNow> protect_now(const LocalName& name) const;
   Status complete(const LocalName& name) const;
   void fail(const LocalName& name, const Status& status, State from = State::closed);

@@ -16,8 +16,6 @@ namespace holdfast::checkpoint {
 
 namespace {
 
-bool is_written(State state) { return state != State::restored && state != State::hidden && state != State::dropped; }
-
 // The newest of each file, but of those that were removed.
 class Listed {
  public:
@@ -82,7 +80,7 @@ Result<std::vector<LocalName>> listed_on(const Run& run, uint64_t step, const Se
     for (const LocalEntry& entry : survey->local) {
       if (entry.attempt != run.attempt || entry.name.step != step || entry.name.kind != LocalName::of_user) continue;
       if (entry.state == State::hidden) all.remove(entry.name);
-      else if (is_written(entry.state)) all.add(entry.name);
+      else if (is_written_here(entry.state)) all.add(entry.name);
     }
     for (const catalog::FoundVersion& one : survey->versions)
       if (const layout::Version& v = *one.manifest.version; v.run == run.id && v.attempt == run.attempt && v.step == step && !v.roll)
@@ -145,7 +143,7 @@ OfRank of_rank(const LocalFiles& files, uint32_t rank) {
   std::map<uint64_t, Listed> listed;
   OfRank all;
   for (const State state : all_states) {
-    if (!is_written(state) && state != State::dropped && state != State::hidden) continue;
+    if (!is_written_here(state) && state != State::dropped && state != State::hidden) continue;
     for (const LocalName& name : files.list(state)) {
       if (state == State::hidden) {
         if (const auto here = listed.find(name.step); here != listed.end()) here->second.remove(name);
@@ -189,7 +187,7 @@ std::set<uint64_t> dropped_steps(const Survey& survey, const Run& run) {
   for (const LocalEntry& entry : survey.local) {
     if (entry.attempt != run.attempt || entry.name.kind != LocalName::of_user) continue;
     if (entry.state == State::dropped) note(dropped, entry.name.file, entry.name.number), steps[entry.name.file] = entry.name.step;
-    else if (is_written(entry.state)) note(newest, entry.name.file, entry.name.number);
+    else if (is_written_here(entry.state)) note(newest, entry.name.file, entry.name.number);
   }
   for (const catalog::FoundVersion& one : survey.versions)
     if (const layout::Version& v = *one.manifest.version; v.run == run.id && v.attempt == run.attempt && !v.roll) note(newest, v.file, v.number);
@@ -206,7 +204,7 @@ std::vector<Status> roll_ended(const Run& run, const Settings& settings) {
   if (!survey) return {survey.status()};
   std::map<uint64_t, LocalName> steps;  // any file of each
   for (const LocalEntry& entry : survey->local)
-    if (entry.attempt == run.attempt && entry.name.writers > 0 && is_written(entry.state)) steps.try_emplace(entry.name.step, entry.name);
+    if (entry.attempt == run.attempt && entry.name.writers > 0 && is_written_here(entry.state)) steps.try_emplace(entry.name.step, entry.name);
   for (const Checkpoint& one : survey->checkpoints)
     if (one.run == run.id && one.attempt == run.attempt && !one.files.empty() && one.writers > 0)
       steps.insert_or_assign(one.step, name_of(one.files.begin()->second.version));

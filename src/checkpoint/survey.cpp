@@ -185,8 +185,7 @@ std::vector<Standing> standings_of(const Survey& survey) {
   }
   for (const LocalEntry& entry : survey.local) {
     last_attempt[entry.run] = std::max(last_attempt[entry.run], entry.attempt);
-    const bool is_beside = entry.state == State::hidden || entry.state == State::dropped || entry.state == State::restored;
-    if (is_beside || entry.state == State::twin) continue;
+    if (!is_written_here(entry.state) || entry.state == State::twin || entry.state == State::evicted) continue;
     local[{entry.run, entry.attempt, entry.name.step}].push_back(&entry);
   }
   std::map<Key, const DrainedCheckpoint*> drained;

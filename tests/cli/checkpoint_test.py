@@ -34,6 +34,14 @@ class CheckpointTest(CommandTest):
     def states(self, *options):
         return {step: c["state"] for step, c in self.standings(*options).items()}
 
+    def small_disk(self, node, bytes):
+        """The node's directory is a file system with so much room."""
+        at = self.path("holdfast-nodes", node)
+        os.makedirs(at)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={bytes}", "tmpfs", at], capture_output=True, check=False).returncode != 0:
+            self.skipTest("nothing can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", at], check=False)
+
     def lose(self, *nodes):
         for node in nodes:
             self.lose_agent(node)

@@ -17,12 +17,13 @@ class Leftovers(CheckpointTest):
     # checkpoints --drop
 
     def test_what_is_dropped_leaves_no_local_copy(self):
-        self.run_job("echo ten > ck/ck.10.0; echo twenty > ck/ck.20.0; sleep 1; exit 9", "--drain", "none", "--keep", "9", expect=9, **SMALL)
-        self.assertEqual(self.copies("protected"), ["10", "20"])
-        self.assertEqual(self.holdfast("checkpoints", "--drop", "20").stdout, "1 file of checkpoint 20 dropped\n")
+        script = """echo ten > ck/ck.10.0; echo twenty > ck/ck.20.0; """ + self.command("checkpoints", "--drop", "20") + """ > said
+            (cd holdfast-nodes/n1/.checkpoints/*/1.*/protected; ls) > left; """ + self.command("checkpoints", "--drop", "20") + " 2> again; exit 9"
+        self.run_job(script, "--drain", "none", "--keep", "9", "--protect-at", "close", expect=9, **SMALL)
+        self.assertEqual(self.read("said"), "1 file of checkpoint 20 dropped\n")
+        self.assertRegex(self.read("left"), r"^10\.[^\n]*\n$")
+        self.assertIn("there is no checkpoint 20", self.read("again"))
         self.assertEqual(self.states(), {10: "whole"})
-        self.assertEqual(self.copies(), ["10"])
-        self.assertIn("no checkpoint 20", self.holdfast("checkpoints", "--drop", "20", expect=3).stderr)
         self.holdfast("checkpoints", "--drop", "10")
         self.assertEqual(glob.glob(self.path("holdfast-nodes/*/.checkpoints/*")), [], "nothing is left of the run")
 
@@ -56,6 +57,36 @@ class Leftovers(CheckpointTest):
         self.run_job(script, "--drain", "none", **SMALL)
         self.assertRegex(self.read("said"), "a job that runs is writing checkpoint 20; drop it when it is protected, or the job has ended\n[1-9]")
         self.assertEqual(self.states(), {20: "whole"})
+
+    # Attempts that fail.
+
+    def test_attempts_that_fail_leave_no_copies_behind(self):
+        script = """here=holdfast-nodes/n1/.checkpoints; echo x >> started
+            [ $(wc -l < started) = 1 ] && { head -c 200000 /dev/zero > ck/ck.10.0; sleep 1; exit 9; }
+            ls $here/*/*/restored $here/*/*/protected $here/*/*/coming.* 2> /dev/null | grep "10.0of1\\|coming.1.1$" >> left
+            cat ck/ck.10.0 > /dev/null; touch $(ls -td $here/*/*/ | head -1)/coming.1.1
+            exec 3> ck/ck.20.0; head -c 100000 /dev/zero >&3; kill -9 $$"""
+        self.run_job(script, "--restarts", "3", "--drain", "none", expect=137, **SMALL)
+        self.assertEqual(self.read("left"), "")
+        self.assertEqual((self.copies("restored"), self.copies("protected")), ([], []))
+        self.assertEqual(sum(os.path.getsize(name) for name in glob.glob(self.path("holdfast-nodes/*/.checkpoints/*/*/torn/*"))), 0)
+        self.assertEqual({c["attempt"]: c["state"] for c in self.json("checkpoints")["checkpoints"] if c["step"] == 20},
+                         {2: "quarantined", 3: "quarantined", 4: "torn"}, "they are still named")
+        self.run_job("wc -c < ck/ck.10.0 > got", "--resume", "--drain", "none", **SMALL)
+        self.assertEqual(self.read("got"), "200000\n")
+
+    def test_on_a_disk_that_is_nearly_full_older_copies_give_way(self):
+        self.small_disk("n1", 7 << 20)
+        script = """for s in 1 2 3 4 5 6; do head -c 1000000 /dev/zero > ck/ck.$s.0 || exit 1; done
+            (cd holdfast-nodes/n1/.checkpoints/*/*/; ls evicted protected) > there
+            wc -c < ck/ck.1.0 > got; echo anew > ck/ck.2.0"""
+        self.run_job(script, "--keep", "9", "--drain", "none", "--protect-at", "close", nodes=4, scheme="rs:2+2")
+        self.assertEqual(self.read("got"), "1000000\n")
+        evicted, protected = self.read("there").split("protected:")
+        self.assertIn("\n1.0of1", evicted)
+        self.assertIn("\n6.0of1", protected)
+        self.holdfast("checkpoints", "--drain", "2", ".")
+        self.assertEqual(self.read("ck/ck.2.0"), "anew\n", "the number of a copy that has gone is not given again")
 
 
 if __name__ == "__main__":

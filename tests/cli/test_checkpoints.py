@@ -3,6 +3,7 @@ lost. The programs are shell scripts and C programs as they are."""
 import glob
 import os
 import shutil
+import struct
 import subprocess
 import textwrap
 import time
@@ -151,13 +152,58 @@ class Checkpoints(CheckpointTest):
             with open(self.path("got")) as got:
                 self.assertEqual(got.read(), content)
 
-    def small_disk(self, node, bytes):
-        """The node's directory is a file system with so much room."""
-        at = self.path("holdfast-nodes", node)
-        os.makedirs(at)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={bytes}", "tmpfs", at], capture_output=True, check=False).returncode != 0:
-            self.skipTest("nothing can be mounted here")
-        self.addCleanup(subprocess.run, ["umount", "-l", at], check=False)
+    def test_a_rack_that_is_lost_takes_no_checkpoint_with_it(self):
+        with open(self.path("domains"), "w") as file:
+            file.write("n1 a\nn2 a\nn3 b\nn4 b\n")
+        job = {"nodes": 4, "scheme": "mirror:2", "ranks": 4}
+        self.run_job("echo $RANK > ck/ck.10.$RANK", "--domains", "domains", "--drain", "none", **job)
+        self.lose("n1", "n2")
+        self.run_job("cat ck/ck.10.$RANK >> got", "--resume", "--domains", "domains", "--drain", "none", **job)
+        self.assertEqual(self.read("got"), "0\n1\n2\n3\n")
+
+    def test_a_job_of_fewer_ranks_reads_the_files_of_more(self):
+        """gfortran opens what it only reads to write as well, where it may."""
+        compiler = shutil.which("gfortran") or self.skipTest("there is no gfortran")
+        with open(self.path("restart.f90"), "w") as file:
+            file.write("""
+              program restart
+                character(32) :: rank, name
+                integer :: r, other, value, sum
+                call get_environment_variable("RANK", rank)
+                read (rank, *) r
+                sum = 0
+                do other = r, 5, 3
+                  write (name, '("ck/ck.10.", i0)') other
+                  open (10, file=trim(name), form="unformatted")
+                  read (10) value
+                  close (10)
+                  sum = sum + value
+                end do
+                write (name, '("ck/ck.20.", i0)') r
+                open (10, file=trim(name), form="unformatted")
+                write (10) sum
+                close (10)
+              end program""")
+        subprocess.run([compiler, "restart.f90", "-o", "restart"], cwd=self.dir, check=True)
+        # A record: its length, the value, its length.
+        self.run_job("python3 -c 'import os, struct; open(\"ck/ck.10.\" + os.environ[\"RANK\"], \"wb\").write(struct.pack(\"iii\", 4, int(os.environ[\"RANK\"]), 4))'",
+                     "--drain", "none", ranks=6)
+        self.run_job("exec ./restart", "--resume", ranks=3)
+        for rank, total in enumerate((3, 5, 7)):
+            with open(self.path(f"ck/ck.20.{rank}"), "rb") as file:
+                self.assertEqual(struct.unpack("iii", file.read())[1], total)
+        done = self.run_job("[ $RANK = 0 ] || exit 0; dd if=/dev/zero of=ck/ck.20.2 bs=1 count=1 conv=notrunc 2> how; echo x > ck/ck.20.2", "--resume", ranks=2, expect=None)
+        self.assertIn("Read-only file system", self.read("how"))
+        self.assertIn("the job has 2 ranks, so files are numbered 0 to 1", done.stderr)
+
+    def test_who_looks_at_the_files_of_all_ranks_fetches_none(self):
+        self.run_job("umask 027; head -c 1000000 /dev/zero > ck/ck.10.$RANK", "--drain", "none", ranks=4)
+        script = """[ $RANK = 0 ] || exit 0; for r in 0 1 2 3; do stat -c "%s %a" ck/ck.10.$r >> seen; [ -r ck/ck.10.$r ] || echo no >> seen; done
+            du -k holdfast-nodes/n1/.checkpoints/*/2.* | tail -1 > kept; cp ck/ck.10.3 copy"""
+        self.run_job(script, "--resume", "--drain", "none", ranks=4)
+        self.assertEqual(self.read("seen"), "1000000 640\n" * 4)
+        self.assertLess(int(self.read("kept").split()[0]), 500)
+        self.assertEqual(self.read("copy"), "\0" * 1000000, "what is opened then is the file that was looked at")
 
     def test_a_copy_that_finds_no_room_is_no_checkpoint(self):
         """A rename to a checkpoint's name, and an update in place, begin with a copy. Half of one is neither seen nor protected.

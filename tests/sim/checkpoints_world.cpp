@@ -162,6 +162,7 @@ bool CheckpointsWorld::prepare() {
   const checkpoint::Beginning beginning = beginning_of(*survey, run_.id);
   run_.from = beginning.from;
   checkpoint::note_beginning(*survey, run_, settings_.deadline_ms);
+  checkpoint::forget_unneeded(*survey, run_.id, run_.attempt, beginning.age, settings_);
   from_files_.clear();
   for (const checkpoint::Checkpoint& one : survey->checkpoints)
     if (run_.from && !run_.from->drained && one.run == run_.id && one.attempt == run_.from->attempt && one.step == run_.from->step)
@@ -239,7 +240,9 @@ uint64_t CheckpointsWorld::step_of(uint64_t round) const {
 
 void CheckpointsWorld::start_ranks() {
   job_.clear();
-  if (one_in(4)) ranks_ = 1 + uint32_t(random(3)), count(Did::other_rank_counts);
+  const uint32_t before = ranks_;
+  if (one_in(4)) ranks_ = 1 + uint32_t(random(3));
+  if (run_.from && ranks_ != before) count(Did::other_rank_counts);
   const auto patterns = checkpoint::Patterns::parse(settings_.checkpoint);
   for (uint32_t rank = 0; rank < ranks_; ++rank) {
     RankOf& one = job_.emplace_back();
@@ -473,6 +476,7 @@ void CheckpointsWorld::settle_down() {
   if (!failed()) (void)attempt(true);
   if (!failed()) look_and_tidy();
   if (!failed()) check_nothing_is_left();
+  if (!failed()) check_local_copies_are_bounded();
   if (!failed() && one_in(2)) check_drain();
   if (!failed() && one_in(2)) check_damage();
 }
@@ -521,6 +525,23 @@ void CheckpointsWorld::check_nothing_is_left() {
         return found(fmt::format("n{} keeps {} of step {} of attempt {}, which was dropped", node + 1, manifest->version->file,
                                  manifest->version->step, text_of(manifest->version->attempt)));
     }
+}
+
+// However often a job was started again: of the attempts before this one nodes keep no copies that nobody reads. Names stay, and what was not protected.
+void CheckpointsWorld::check_local_copies_are_bounded() {
+  for (size_t node = 0; node < site_.disks.size(); ++node) {
+    const InodePtr run = site_.tree.below(*site_.disks[node].root, fmt::format("{}/{}", checkpoint::local_directory, run_.id));
+    if (!run) continue;
+    for (const auto& [text, directory] : run->entries) {
+      const auto attempt = layout::parse_attempt(text);
+      if (!attempt || *attempt >= run_.attempt) continue;
+      for (const auto state : {checkpoint::State::restored, checkpoint::State::twin, checkpoint::State::writing})
+        if (entries(int(node), state, *attempt) > 0)
+          return found(fmt::format("n{} keeps files of attempt {} that are {}", node + 1, text, checkpoint::state_name(state)));
+      for (const auto& [name, inode] : directory->entries)
+        if (name.starts_with(checkpoint::scratch_begins)) return found(fmt::format("n{} keeps {} of attempt {}", node + 1, name, text));
+    }
+  }
 }
 
 }  // namespace holdfast::sim

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "checkpoint/attempt.hpp"
+#include "checkpoint/leftovers.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/protector.hpp"
 #include "checkpoint/roll.hpp"
@@ -177,6 +178,7 @@ class CheckpointsWorld {
   void check_calm_attempt(bool well);
   bool is_there(const CheckpointsModel::Promise& promise) const;
   void check_nothing_is_left();
+  void check_local_copies_are_bounded();
 
   // What happens.
   void disturb();

@@ -234,7 +234,7 @@ uint64_t count_files(const OfStep& all) {
   for (const catalog::FoundVersion& one : all.versions)
     files.emplace(one.manifest.version->run, one.manifest.version->attempt, one.manifest.version->file, one.manifest.version->number);
   for (const LocalEntry& entry : all.local)
-    if (entry.state != State::restored && entry.state != State::twin && entry.state != State::hidden && entry.state != State::dropped)
+    if (checkpoint::is_written_here(entry.state) && entry.state != State::twin)
       files.emplace(entry.run, entry.attempt, entry.name.file, entry.name.number);
   return files.size();
 }

@@ -20,6 +20,7 @@
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/attempt.hpp"
+#include "checkpoint/leftovers.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/roll.hpp"
 #include "checkpoint/seen_whole.hpp"
@@ -242,6 +243,7 @@ class Attempts {
     make_directories(*survey);
     checkpoint::note_beginning(*survey, run_, settings_.deadline_ms);
     HF_TRY(check_unreadable(*survey));
+    checkpoint::forget_unneeded(*survey, run_.id, run_.attempt, begun_, settings_);
     remember_beginning(*survey);
     look_at_nodes(*survey);
     say_quarantined(*survey);
@@ -556,6 +558,8 @@ class Attempts {
     // What the program has removed may be all that it can go on from.
     const bool drained = drain_last(*survey, [](const Checkpoint&) { return true; });
     if (drained && newest) clear_paths(*survey, *newest);
+    const layout::Attempt any_later(UINT32_MAX, UINT64_MAX);
+    checkpoint::forget_unneeded(*survey, run_.id, any_later, newest ? newest->age() : checkpoint::Age(), settings_);
   }
 
   // The newest whole one of those that are meant. True where nothing is left to do.

@@ -7,6 +7,7 @@
 #include "catalog/environment.hpp"
 #include "catalog/pool.hpp"
 #include "checkpoint/attempt.hpp"
+#include "checkpoint/leftovers.hpp"
 #include "checkpoint/protect.hpp"
 #include "frontend/posix/checkpoints_state.hpp"
 
@@ -82,6 +83,11 @@ Status Checkpoints::State::restore(const File& file, const layout::Manifest& man
   if (there.empty()) return checkpoint::encode(name).status();
   const std::string half = files.scratch();
   Status status = checkpoint::fetch(manifest, half, settings);
+  if (status.kind() == Kind::no_space) {
+    (void)catalog::unlink_file(half);
+    if (const auto found = run.teams > 1 ? Result<Found>(status) : versions.look(settings.local, settings.deadline_ms))
+      checkpoint::make_room(files, run, manifest.size, *found), status = checkpoint::fetch(manifest, half, settings);
+  }
   if (!status && status.kind() != Kind::no_space) (void)files.note_unread(manifest.file_id, status.sentence());
   if (status) status = files.put_into(checkpoint::State::restored, [&] { return catalog::move(half, there); });
   if (!status) (void)catalog::unlink_file(half);
