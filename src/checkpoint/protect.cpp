@@ -95,10 +95,14 @@ class Reading {
 
 }  // namespace
 
-Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings, const engine::Progress& progress) {
+Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings, const engine::Progress& progress, bool over) {
   auto version = Reading::of(manifest, settings);
   if (!version) return version.status();
-  const catalog::Descriptor file(catalog::environment().openat(AT_FDCWD, path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, manifest.mode));
+  catalog::Descriptor file;
+  if (over) file = catalog::Descriptor(catalog::environment().openat(AT_FDCWD, path.c_str(), O_WRONLY | O_CLOEXEC, 0));
+  if (over && !file) (void)catalog::unlink_file(path);  // one that its permissions keep from being written
+  if (!file)
+    file = catalog::Descriptor(catalog::environment().openat(AT_FDCWD, path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, manifest.mode));
   if (!file) return Status::from_errno(errno, path);
   (void)catalog::environment().fchmod(file.get(), manifest.mode & 0777);  // whatever this process's mask is
   Bytes piece(size_t(std::min(fetched_at_once, manifest.size)));

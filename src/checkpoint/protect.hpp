@@ -25,8 +25,9 @@ Result<ProtectedNow> protect_roll(const layout::Version& version, const std::str
 // before, where the nodes are too few.
 Status renew(const layout::Manifest& manifest, const std::vector<std::string>& nodes, const Settings& settings);
 
-// The version's content, checked, in a new file at `path`. `progress`: false ends it.
-Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings, const engine::Progress& progress = {});
+// The version's content, checked, in a new file at `path`, or `over` the bytes of one of that size. `progress`: false ends it.
+Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings, const engine::Progress& progress = {},
+             bool over = false);
 
 // `damaged`: those that count as unreadable, by their ids.
 std::vector<Protected> protected_of(const std::vector<catalog::FoundVersion>& found, const std::set<std::string>& damaged = {});

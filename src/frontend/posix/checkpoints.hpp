@@ -53,7 +53,9 @@ class Checkpoints {
   // same.
   Result<Sight> look(const File& file);
   // The same of this replica alone: where it has looked, and the file has gone on to its next state meanwhile.
-  Result<Sight> look_alone(const File& file);
+  Result<Sight> look_alone(const File& file) { return look_alone(file, true); }
+  // For who asks for its size and permissions alone: of what is in the pool nothing is fetched. The local file has these, and no content yet.
+  Result<Sight> describe(const File& file);
 
   // What of the files in a directory (absolute) is to be seen. Nothing where none of these checkpoints can lie there.
   struct Listing {
@@ -143,6 +145,7 @@ class Checkpoints {
  private:
   struct State;
   explicit Checkpoints(std::unique_ptr<State> state);
+  Result<Sight> look_alone(const File& file, bool fetches);
   int open_alone(const File& file, int flags, mode_t mode, Status& status);
   Status close_as_one(redundant::Replica& replica, const checkpoint::LocalName& own);
   Status make_count(redundant::Replica& replica, file::Call call, const char* which, const std::string& copy, const checkpoint::LocalName& own,

@@ -82,7 +82,9 @@ Status Checkpoints::State::restore(const File& file, const layout::Manifest& man
   const std::string there = files.path(checkpoint::State::restored, name);
   if (there.empty()) return checkpoint::encode(name).status();
   const std::string half = files.scratch();
-  Status status = checkpoint::fetch(manifest, half, settings);
+  // Where it was described its content comes into that file: a program that compares what it has looked at with what it opens finds one file.
+  const bool is_described = catalog::move(described(manifest), half).ok();
+  Status status = checkpoint::fetch(manifest, half, settings, {}, is_described);
   if (status.kind() == Kind::no_space) {
     (void)catalog::unlink_file(half);
     if (const auto found = run.teams > 1 ? Result<Found>(status) : versions.look(settings.local, settings.deadline_ms))
@@ -106,7 +108,24 @@ Status Checkpoints::State::restore_newest(const File& file, layout::Manifest man
   }
 }
 
-Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
+std::string Checkpoints::State::described(const layout::Manifest& manifest) const {
+  return fmt::format("{}/{}{}", files.directory(), checkpoint::described_begins, manifest.file_id);
+}
+
+// A file of that size, with no content.
+Status Checkpoints::State::make_hollow(const std::string& at, uint64_t bytes, uint32_t mode) const {
+  const std::string half = files.scratch();
+  const catalog::Descriptor made(checkpoint::open_for_program(half, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!made) return Status::from_errno(errno, half);
+  const std::byte zero{};
+  Status status = bytes > 0 ? catalog::write_at(made.get(), half, bytes - 1, {&zero, 1}) : Status();
+  (void)catalog::environment().fchmod(made.get(), mode & 0777);
+  if (status) status = catalog::move(half, at);
+  if (!status) (void)catalog::unlink_file(half);
+  return status;
+}
+
+Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, bool fetches) {
   auto here = files.newest(file.path);
   if (here && !may_be_outdated(file, *here)) return Sight{Sight::local, files.path(here->state, here->name)};
   const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
@@ -117,6 +136,12 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
   const bool is_newest = here && (!manifest || !*manifest || number_here(*(*manifest)->version) <= here->name.number);
   if (is_newest) return Sight{Sight::local, files.path(here->state, here->name)};
   if (!manifest) return manifest.status();
+  if (*manifest && !fetches) {
+    const std::string at = described(**manifest);
+    HF_TRY(files.make());
+    if (!catalog::look(at, false)) HF_TRY(make_hollow(at, (*manifest)->size, (*manifest)->mode));
+    return Sight{Sight::local, at};
+  }
   if (*manifest) {
     HF_TRY(restore_newest(file, **manifest));
     here = files.newest(file.path);
@@ -127,7 +152,9 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
   return shown ? Result<Sight>(Sight{shown->has(file.path) ? Sight::as_without : Sight::absent, ""}) : shown.status();
 }
 
-Result<Checkpoints::Sight> Checkpoints::look_alone(const File& file) {
+Result<Checkpoints::Sight> Checkpoints::describe(const File& file) { return state_->run.teams > 1 ? look(file) : look_alone(file, false); }
+
+Result<Checkpoints::Sight> Checkpoints::look_alone(const File& file, bool fetches) {
   const auto shared = find_shared(file);
   if (!shared) return shared.status();
   if (*shared) {
@@ -135,7 +162,7 @@ Result<Checkpoints::Sight> Checkpoints::look_alone(const File& file) {
     return bytes ? stand_in_for(**shared, *bytes) : bytes.status();
   }
   std::lock_guard lock(state_->mutex);
-  return state_->look_locked(file);
+  return state_->look_locked(file, fetches);
 }
 
 Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string& directory) {

@@ -222,19 +222,11 @@ Result<Checkpoints::Sight> Checkpoints::stand_in_for(const Shared& shared, uint6
   std::lock_guard lock(state_->mutex);
   HF_TRY(state_->files.make());
   // One of each size: other processes of the node see the file as long as they know it.
-  const std::string at = fmt::format("{}/seen.{}.{}", state_->files.directory(), shared.manifest.file_id, bytes);
+  const std::string at = fmt::format("{}/{}{}.{}", state_->files.directory(), checkpoint::seen_begins, shared.manifest.file_id, bytes);
   const Sight sight{Sight::local, at, shared.manifest.file_id, bytes};
   if (catalog::look(at, false)) return sight;
-  const std::string half = state_->files.scratch();
-  {
-    const catalog::Descriptor made(checkpoint::open_for_program(half, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!made) return Status::from_errno(errno, half);
-    const std::byte zero{};
-    if (bytes > 0) HF_TRY(catalog::write_at(made.get(), half, bytes - 1, {&zero, 1}));
-    (void)catalog::environment().fchmod(made.get(), shared.manifest.mode & 0777);
-  }
-  const Status moved = catalog::move(half, at);
-  return moved ? Result<Sight>(sight) : moved;
+  HF_TRY(state_->make_hollow(at, bytes, shared.manifest.mode));
+  return sight;
 }
 
 Result<std::string> Checkpoints::content_of(const Shared& shared) {

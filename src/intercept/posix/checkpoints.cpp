@@ -135,6 +135,10 @@ SeenAt see_checkpoint(int directory, const char* path, bool follow) {
   return see(directory, path, follow, [](Checkpoints& all, const Checkpoints::File& file) { return all.look(file); });
 }
 
+SeenAt describe_checkpoint(int directory, const char* path, bool follow) {
+  return see(directory, path, follow, [](Checkpoints& all, const Checkpoints::File& file) { return all.describe(file); });
+}
+
 SeenAt see_checkpoint_again(int directory, const char* path) {
   return see(directory, path, true, [](Checkpoints& all, const Checkpoints::File& file) { return all.look_alone(file); });
 }

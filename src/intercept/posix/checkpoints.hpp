@@ -30,6 +30,8 @@ struct SeenAt {
   std::string grows = {};  // its id where it is written on the nodes' targets: what stands there has its size, and no content
 };
 SeenAt see_checkpoint(int directory, const char* path, bool follow = true);
+// For who asks for its size and permissions alone.
+SeenAt describe_checkpoint(int directory, const char* path, bool follow);
 // The same once more, within one call of the program's: in a redundant job all replicas have looked together before.
 SeenAt see_checkpoint_again(int directory, const char* path);
 // The call on what is seen there: a file that goes on to its next state between the look and the call is looked for anew.

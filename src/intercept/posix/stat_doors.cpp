@@ -149,7 +149,7 @@ template <class Stat, class Native>
 int describe_named(int directory, const char* path, int flags, Stat* into, Native native) {
   if (const int number = flags & AT_SYMLINK_NOFOLLOW ? -1 : served_number_named(path); number >= 0)
     return describe_number(number, into, [=](const char* at) { return native(AT_FDCWD, at ? at : path, flags); });
-  if (const SeenAt seen = see_checkpoint(directory, path, !(flags & AT_SYMLINK_NOFOLLOW)); !seen.natively) {
+  if (const SeenAt seen = describe_checkpoint(directory, path, !(flags & AT_SYMLINK_NOFOLLOW)); !seen.natively) {
     const int result = call_where_it_is(seen, directory, path, [&](const char* at) { return native(AT_FDCWD, at, flags); });
     if (result == 0 && into && !seen.grows.empty()) show_growing(*into, seen.grows, directory, path);
     return result;
@@ -261,7 +261,7 @@ int describe_at(const void* caller, int directory, const char* path, Stat* into,
 template <class Native>
 int look_for_access(int directory, const char* path, int wanted, int flags, Native native) {
   return observed_name(Counter::stats, directory, path, [=] {
-    if (const SeenAt seen = see_checkpoint(directory, path, !(flags & AT_SYMLINK_NOFOLLOW)); !seen.natively)
+    if (const SeenAt seen = describe_checkpoint(directory, path, !(flags & AT_SYMLINK_NOFOLLOW)); !seen.natively)
       return call_where_it_is(seen, directory, path, [=](const char* at) { return real().faccessat(AT_FDCWD, at, wanted, flags); });
     const int result = native();
     if (result == 0 || inside > 0) return result;
