@@ -11,6 +11,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/node_path.hpp"
 #include "base/say.hpp"
 #include "checkpoint/drain.hpp"
 #include "checkpoint/leftovers.hpp"
