@@ -111,8 +111,8 @@ class Plan(CommandTest):
         # Without --rebuild the next checkpoint ends the time in which more may be lost.
         soon = self.json(*job)["schemes"][1]
         self.assertLess(soon["loss_probability"], mirror["loss_probability"])
-        self.assert_one_sentence(self.holdfast(*job, "--targets", "6", expect=2).stderr, "--local needs --nodes", "no --targets")
-        self.assert_one_sentence(self.holdfast("plan", "--local", "--mtbf", "1d", "--checkpoint", "1GiB", "--bandwidth", "1GiB", expect=2).stderr, "--local needs --nodes")
+        self.assert_one_sentence(self.holdfast(*job, "--targets", "6", expect=3).stderr, "--local needs --nodes", "no --targets")
+        self.assert_one_sentence(self.holdfast("plan", "--local", "--mtbf", "1d", "--checkpoint", "1GiB", "--bandwidth", "1GiB", expect=3).stderr, "--local needs --nodes")
 
     def test_the_terminal_shows_a_curve_with_its_best_point(self):
         out = self.holdfast("plan", "--mtbf", "5.9d", "--checkpoint", "1.5TiB", "--bandwidth", "10GiB", "--restart", "10min").stdout
