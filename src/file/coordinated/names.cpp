@@ -107,8 +107,8 @@ raw::Fd open_what_was_made(const std::string& path, int flags) {
   return own;
 }
 
-// In the place of a file that was removed or renamed since another team had opened it, for one that repeats what was done with it: that is in the log.
-// What is not there fails: neither reads nor writes are possible.
+// In the place of a file that was removed or renamed since another team had opened it. It is for one that repeats what was done with it, which is in
+// the log. What is not there fails: neither reads nor writes are possible.
 raw::Fd stand_in() {
   const raw::Fd memory(int(syscall(SYS_memfd_create, "holdfast: gone", MFD_CLOEXEC | MFD_ALLOW_SEALING)));
   if (!memory || raw::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0) return {};

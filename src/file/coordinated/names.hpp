@@ -15,17 +15,17 @@ namespace holdfast::file {
 uint64_t seen_at(const std::string& path);
 uint64_t seen_then(const redundant::Turn& turn, uint64_t seen);
 
-// `act` answers 0, or -1 and errno. `done_before`: the errno that it has where a leader that was lost had done it already; that is success then.
+// `act` answers 0, or -1 and errno. `done_before`: the errno that it has where a leader that was lost had done it already. That is success then.
 // `other`: the new name of a rename. Answers 0 or -1 and errno in all replicas.
 int once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other, int done_before, const std::function<int()>& act);
 
-// The same of a call that has a sentence. `again`: a leader that was lost may have made it, or a part of it; not
-// where this replica has seen before that it could not be done.
+// The same of a call that has a sentence. `again`: a leader that was lost may have made it, or a part of it. Not where this replica has seen before
+// that it could not be done.
 Outcome once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other,
              const std::function<Outcome(bool again)>& act);
 
-// A call on a file of which each replica has a copy of its own, on its node's disk. What they are about to say of it is compared: `bytes` and `sum` of its
-// bytes where it is written. `what`: the end of a sentence about a difference. `again`: as above, with nothing known of what was there before.
+// A call on a file of which each replica has a copy of its own, on its node's disk. What they are about to say of it is compared: `bytes` and `sum`
+// of its bytes where it is written. `what`: the end of a sentence about a difference. `again`: as above. Nothing is known of what was there before.
 struct OfCopies {
   Call call;
   uint64_t at = 0, bytes = 0, sum = 0;

@@ -29,7 +29,7 @@ namespace catalog = holdfast::catalog;
 // The headers promise that no path is null; Linux takes it.
 bool is_null(const char* path) { return path == nullptr; }
 
-// A call that changes what is known about a file, and what it was told: in a redundant job it is made once, where all replicas make the same one.
+// A call that changes what is known about a file, and what it was told. In a redundant job it is made once, where all replicas make the same one.
 struct Change {
   const char* call;
   uint64_t first = 0, second = 0;
@@ -146,7 +146,7 @@ int change_this(int directory, const char* path, bool follow, NewMode mode, Nati
   return result;
 }
 
-// By the leader, for all. One that was lost may have made it: a mode, an owner and times are then set again, and an attribute is as it is to be.
+// By the leader, for all. One that was lost may have made it. A mode, an owner and times are then set again, and an attribute is as it is to be.
 template <class Act>
 int change_for_all(holdfast::redundant::Replica& replica, const std::string& full, const Change& change, Act act) {
   const auto outcome = holdfast::file::once(replica, holdfast::file::Call::set_attributes, full, change.text(), [&](bool again) {
@@ -255,7 +255,7 @@ int link_any(int directory, const char* path, int to_directory, const char* to, 
   });
 }
 
-// The kernel sets attributes of what may be written, and nobody may write to a stub: for this one call it has the file's own permissions.
+// The kernel sets attributes of what may be written, and nobody may write to a stub. For this one call it has the file's own permissions.
 template <class Native>
 int change_attribute_of_stub(const char* path, Native native) {
   const int result = native();

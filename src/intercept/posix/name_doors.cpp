@@ -38,8 +38,8 @@ int answer_with(const tree::Answer& answer, std::vector<tree::Line>& lines) {
   return answer.status.ok() ? 0 : (errno = answer.status.to_errno(), -1);
 }
 
-// A call that moves or removes files, by one replica for all. Protected ones that are open lose their ways to storage before, and the other
-// replicas follow what it has done. `to`: null for a removal. `act` answers 0, or -1 and errno, and its lines.
+// A call that moves or removes files, by one replica for all. Protected ones that are open lose their ways to storage before, and the other replicas
+// follow what it has done. `to`: null for a removal. `act` answers 0, or -1 and errno. It answers its lines, too.
 template <class Act>
 int change_as_one(Call call, int from_directory, const char* from, int to_directory, const char* to, Act act) {
   holdfast::redundant::Replica* const replica = holdfast::redundant::Replica::now();

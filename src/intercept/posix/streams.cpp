@@ -192,8 +192,8 @@ int beyond_standard_numbers(int fd) {
   return errno = error, moved;
 }
 
-// The FILE has to stay the same, and the C library cannot make a cookie stream of one that it has: it gets a number of its own on
-// which something of the kernel's stands in for the file. `fd` becomes that number; where there is none `error` says why.
+// The FILE has to stay the same, and the C library cannot make a cookie stream of one that it has. So it gets a number of its own on which something
+// of the kernel's stands in for the file. `fd` becomes that number; where there is none `error` says why.
 FILE* reopen_on_number(int fd, const std::shared_ptr<Description>& file, const char* mode, FILE* stream, int flags, int error) {
   std::string again = mode;  // of what stands in, which is there
   std::erase(again, 'x');

@@ -1,4 +1,4 @@
-// mkstemp and its kin in a redundant job: the C library draws a name for each replica, so what one renames the others have never seen. Here the
+// mkstemp and its kin in a redundant job. The C library draws a name for each replica, so what one renames the others have never seen. Here the
 // name is the leader's, and the file is made by the door of open.
 #include <fcntl.h>
 #include <sys/stat.h>
