@@ -38,6 +38,22 @@ class AgentsBadInput(OwnAgentsTest):
             self.assertEqual(sorted(said[:2]), [f"ssh: Could not resolve hostname {host}: Name or service not known" for host in ("far1", "far2")])
             self.assert_one_sentence(said[-1], "far1", "far2" if command[0] == "agents" else "holdfast agents start --node far1")
 
+    def test_a_node_that_is_switched_off(self):
+        """The command that is to start its agent gets no answer, for minutes. It is ended with what it has started, and the job begins without that node."""
+        there = self.path("there")
+        with open(there, "w") as file:
+            file.write(f'#!/bin/sh\nnode=$1; shift\n[ $node = n2 ] && {{ sleep 1000 & echo $! >> {self.path("silent")}; wait; }}\nexec "$@"\n')
+        os.chmod(there, 0o755)
+        began = time.monotonic()
+        said = self.holdfast("run", "--protect", "mirror:2", "--path", "*.dat", "--local", self.path("disk-{node}"), "--hosts", "n1,n2,n3", "--with",
+                             f"{there} {{node}}", "--deadline", "1s", "--", "sh", "-c", "echo a > a.dat").stderr
+        self.assertLess(time.monotonic() - began, 60)
+        self.assertIn(f"'{there} {{node}}' has not ended within 3 s for n2 and was ended: bring these nodes up, or leave them out of --hosts", said)
+        self.assertIn("disk-n2 is left out", said)
+        with open(self.path("silent")) as file:
+            silent = [int(line) for line in file]
+        self.assertEqual([process for process in silent if not self.has_ended(process)], [], "nothing is left behind")
+
     @unittest.skipUnless(NOBODY, "needs the right to be another user")
     def test_two_users_with_one_directory(self):
         """On the same nodes, each with a registry of its own. The second one is refused, and what the first one has is as it was."""

@@ -1,10 +1,7 @@
 #include "cli/job/node_agents.hpp"
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -16,6 +13,7 @@
 #include "base/shell_word.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/job/agents.hpp"
+#include "cli/job/commands.hpp"
 #include "cli/job/program.hpp"
 #include "cli/job/slurm_step.hpp"
 
@@ -24,7 +22,6 @@ namespace holdfast::cli {
 namespace {
 
 constexpr auto most_wait_for_step = std::chrono::seconds(30);
-constexpr size_t started_at_once = 32;
 
 // The user's own command around ours.
 std::string words_there(const NodeDirectories& node, const AgentStart& how) {
@@ -38,21 +35,12 @@ std::string words_there(const NodeDirectories& node, const AgentStart& how) {
 
 // What it says is for the user; that an agent does not come up is found when it is asked.
 void start_there(const std::vector<NodeDirectories>& nodes, const AgentStart& how) {
-  std::vector<pid_t> running;
-  const auto wait_for_all = [&] {
-    for (const pid_t child : running)
-      while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-      }
-    running.clear();
-  };
-  for (const NodeDirectories& node : nodes) {
-    const std::string command = words_there(node, how);
-    const char* const arguments[] = {"sh", "-c", command.c_str(), nullptr};
-    pid_t child = 0;
-    if (posix_spawn(&child, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(arguments), environ) == 0) running.push_back(child);
-    if (running.size() == started_at_once) wait_for_all();
-  }
-  wait_for_all();
+  std::vector<std::string> commands, late;
+  for (const NodeDirectories& node : nodes) commands.push_back(words_there(node, how));
+  for (const size_t index : run_commands(commands, how.patience)) late.push_back(nodes[index].node);
+  if (!late.empty())
+    say("holdfast: '{}' has not ended within {} s for {} and was ended: bring these nodes up, or leave them out of --hosts\n", how.with,
+        std::chrono::duration_cast<std::chrono::seconds>(how.patience).count(), fmt::join(late, ", "));
 }
 
 // Nodes of a Slurm job: a process that a step leaves behind may die with it, so the agents are a step of their own.
@@ -133,7 +121,7 @@ bool start_again(const JobAgents& job, const NodeDirectories& node) {
   if (is_in_step(how)) return SlurmStep::start({node.node}, job.patterns, how).ok();
   if (is_here(node, how)) return (void)start_agent(orders_for(node, how)), true;
   if (how.with.empty()) return false;
-  (void)output_of({"sh", "-c", words_there(node, how)});
+  (void)run_commands({words_there(node, how)}, how.patience);
   return true;
 }
 

@@ -1,5 +1,6 @@
 // Starting the agents of a job's nodes, each by the way that there is to its node.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct AgentStart {
   uint64_t linger_s = 60;     // they end when nobody has been connected for so long; 0: never by themselves
   bool makes_missing = true;  // directories
   transport::Reach reach = transport::Reach::network;
+  std::chrono::milliseconds patience{30000};  // with the command of `with` on one node
 };
 
 // The agents that a command has started, or may start.

@@ -23,6 +23,7 @@ namespace holdfast::cli {
 namespace {
 
 constexpr size_t most_bytes_of_a_variable = (128 << 10) - 64;  // the kernel's limit, with the variable's name
+constexpr int deadlines_for_a_start = 3;                       // of an agent on another node: with a login there
 
 }  // namespace
 
@@ -60,6 +61,7 @@ Result<JobAgents> resolve_pool(Settings& settings, const PoolOptions& options) {
               scheme->name(), scheme->width(), hosts->front(), scheme->width()));
   }
   JobAgents job{std::move(nodes), std::move(patterns), {options.with, options.linger_s}};
+  job.how.patience = deadlines_for_a_start * std::chrono::milliseconds(settings.deadline_ms);
   HF_TRY(start_agents(job));
   return job;
 }
