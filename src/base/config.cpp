@@ -101,11 +101,19 @@ std::string agents_directory() {
 
 std::string jobs_directory() { return state_directory("jobs"); }
 
+std::string job_of_this_process() {
+  constexpr size_t digits = 16;
+  std::string job = environment_variable(job_variable);
+  if (job.size() != digits || job.find_first_not_of("0123456789abcdef") != std::string::npos) job.clear();
+  return job;
+}
+
 namespace {
 
 // Variables of ours that are no settings.
-constexpr const char* other_variables[] = {"HOLDFAST_CONFIG",     "HOLDFAST_PYTHON", "HOLDFAST_RANK",    "HOLDFAST_PROFILE_PIECES",
-                                           "HOLDFAST_TEST_NODES", "HOLDFAST_AGENTS", "HOLDFAST_REPLICA", "HOLDFAST_CHECKPOINT_RUN"};
+constexpr const char* other_variables[] = {"HOLDFAST_CONFIG",         "HOLDFAST_PYTHON",         "HOLDFAST_RANK",
+                                           "HOLDFAST_PROFILE_PIECES", "HOLDFAST_TEST_NODES",     "HOLDFAST_AGENTS",
+                                           "HOLDFAST_REPLICA",        "HOLDFAST_CHECKPOINT_RUN", job_variable};
 
 // Letters to change, add or leave out between two words (Levenshtein).
 size_t distance(std::string_view a, std::string_view b) {

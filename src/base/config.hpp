@@ -80,6 +80,9 @@ void forget_environment_variable(const char* name);
 std::string agents_directory();
 // Where this user's jobs leave their state, beside that.
 std::string jobs_directory();
+// The job that this process belongs to, as `holdfast run` has named it (16 hex digits); empty: none whose nodes keep files.
+inline constexpr const char* job_variable = "HOLDFAST_JOB";
+std::string job_of_this_process();
 // Variables HOLDFAST_* that are set and mean nothing, each with the known one that is spelled most like it (empty: none is).
 struct StrangeVariable {
   std::string name, meant;

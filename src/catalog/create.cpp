@@ -131,6 +131,7 @@ class Creator {
   Creator(std::string full, const Settings& settings, uint32_t mode, bool to_write)
       : full_(std::move(full)), settings_(settings), to_write_(to_write), sidecar_(sidecar_of(full_)), scratch_(new_sidecar_beside(full_)) {
     manifest().file_id = layout::random_id();
+    manifest().job = job_of_this_process();
     manifest().path = full_;
     manifest().epoch = 1;
     manifest().mode = mode & 0777;

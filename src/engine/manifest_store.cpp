@@ -275,10 +275,16 @@ void name_lost(const Members& members, Manifest& manifest) {
     }
 }
 
+// What a job has written is its own as long as it runs. A repair from outside takes it from nobody.
+void name_job(Manifest& manifest) {
+  if (std::string job = job_of_this_process(); !job.empty()) manifest.job = std::move(job);
+}
+
 }  // namespace
 
 StagedManifest stage_manifest(const Members& members, Manifest manifest) {
   name_lost(members, manifest);
+  name_job(manifest);
   ++manifest.epoch;
   auto text = std::make_shared<const std::string>(layout::encode(manifest));
   return {std::move(text), "new." + layout::random_id()};
@@ -296,6 +302,7 @@ Status write_manifest(Members& members, const catalog::Located& located, Manifes
   for (;;) {
     const MemberSet lost = members.lost();
     name_lost(members, manifest);
+    name_job(manifest);
     HF_TRY(check_room(members, manifest));
     HF_TRY(check_losses(members, manifest));
     members.give_up(lost);  // from here on others may read that they are

@@ -290,6 +290,7 @@ void read_manifest(const Json& json, int format, Manifest& m, std::string& compl
   if (const Json* list = fields.list("members", max_pool_members)) read_members(*list, format < wide_manifest_format, m.members, complaint);
   if (const Json* state = fields.find("path_state")) read_path_state(*state, m.path_state, complaint);
   if (format >= pool_manifest_format) fields.flag("pool", m.pool);
+  if (complaint.empty() && json.contains("job")) fields.text("job", m.job, is_run);
   if (format == version_manifest_format)
     if (const Json* version = fields.find("version")) read_version(*version, m.version.emplace(), complaint);
   if (complaint.empty() && m.geometry.is_wide() != (format >= wide_manifest_format))
@@ -324,6 +325,7 @@ std::string encode(const Manifest& m) {
   json["mode"] = m.mode;
   if (m.cut_to) json["cut_to"] = *m.cut_to;
   if (m.pool) json["pool"] = true;
+  if (!m.job.empty()) json["job"] = m.job;
   if (m.version) json["version"] = version_to_json(*m.version);
   const bool wide = m.geometry.is_wide();
   const int format = wide ? wide_manifest_format : m.version ? version_manifest_format : m.pool ? pool_manifest_format : manifest_format;

@@ -98,6 +98,7 @@ struct Manifest {
   PathState path_state;
   uint32_t mode = 0644;                 // permission bits for what is created for this file
   bool pool = false;                    // its members are directories of a pool: they are known by their uuids alone, and no marker names the others
+  std::string job = {};                 // of `holdfast run`, that has written this or one before it last (16 hex digits); empty: not known
   std::optional<Version> version = {};  // it has no path of the user's, no sidecar, no journal, and no other manifest than this one
   bool operator==(const Manifest&) const = default;
 

@@ -493,19 +493,42 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
     def test_what_is_open_for_writing_is_not_drained(self):
         self.run_on("n1,n2,n3", "echo a > a.dat")
         local = ",".join(f"n{i}:{self.path(f'disk-n{i}')}" for i in (1, 2, 3))
-        writer = self.begin("run", "--protect", "rs:2+1", "--path", "*.dat", "--local", local, "--", "sh", "-c", "exec 3>>a.dat; echo b >&3; echo open; read go; echo c >&3")
+        writer = self.begin("run", "--protect", "rs:2+1", "--path", "*.dat", "--local", local, "--", "sh", "-c",
+                            "trap '' TERM; exec 3>>a.dat; echo b >&3; echo open; read go; echo c >&3")
         self.assertEqual(writer.stdout.readline(), "open\n")
         before = self.tree()
         refused = self.holdfast("drain", "a.dat", expect=3)
         self.assert_one_sentence(refused.stderr, "a.dat is being written")
         self.assertEqual(self.tree(), before)
+        os.kill(writer.pid, signal.SIGKILL)  # of its job nobody answers for the file any more
         ended = self.run_on("n1,n2,n3", "echo c > c.dat", "--drain", "end", expect=123)
         self.assertIn("a.dat stays on the nodes' disks", ended.stderr)
-        writer.communicate("\n", timeout=30)
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+        self.assertEqual(writer.stdout.read(), "", "until the program has ended")
         self.assertEqual(self.holdfast("cat", "a.dat").stdout, "a\nb\nc\n")
         self.holdfast("drain", "a.dat")
         with open(self.path("a.dat")) as file:
             self.assertEqual(file.read(), "a\nb\nc\n")
+
+    def test_a_job_leaves_the_files_of_jobs_that_still_run(self):
+        """Those that one has closed it may open again, and those that are open are no failure of the other one. Jobs that ended are looked after."""
+        self.run_on("n1,n2,n3", "echo a > old.dat; echo a > taken.dat")
+        local = ",".join(f"n{i}:{self.path(f'disk-n{i}')}" for i in (1, 2, 3))
+        script = "echo a > closed.dat; exec 3> open.dat; echo a >&3; echo b >> taken.dat; echo ready; read go; echo b >> closed.dat; echo b >&3"
+        other = self.begin("run", "--protect", "rs:2+1", "--path", "*.dat", "--local", local, "--drain", "none", "--", "sh", "-c", script)
+        self.assertEqual(other.stdout.readline(), "ready\n")
+        ended = self.run_on("n1,n2,n3", "echo a > own.dat", "--drain", "end")
+        self.assertEqual(ended.stderr, "")
+        _, said = other.communicate("\n", timeout=30)
+        self.assertNotIn("not protected", said)
+        for name, content in (("closed.dat", "a\nb\n"), ("open.dat", "a\nb\n"), ("taken.dat", "a\nb\n")):
+            self.assertEqual(len(self.members(name)), 3)
+            self.assertEqual(self.holdfast("cat", name).stdout, content)
+        for name in ("own.dat", "old.dat"):
+            with open(self.path(name)) as file:
+                self.assertEqual(file.read(), "a\n", "is plain")
+        self.assertEqual([name for name in os.listdir(self.path("agents")) if name.startswith("job.")], [], "nothing stays of jobs that have ended")
 
     @unittest.skipUnless(shutil.which("strace"), "no strace")
     def test_a_drain_that_is_killed_leaves_the_file_whole(self):

@@ -101,18 +101,18 @@ Result<uint64_t> drain_file(const std::string& path, const Settings& settings) {
   return size;
 }
 
-Result<std::vector<std::string>> files_on_nodes(const std::vector<std::string>& local, const Settings& settings) {
+Result<std::vector<FileOnNodes>> files_on_nodes(const std::vector<std::string>& local, const Settings& settings) {
   const auto pool = catalog::look_at_pool(local, settings.deadline_ms);
   if (!pool) return pool.status();
   const auto manifests = catalog::list_set(*pool);
   if (!manifests) return manifests.status();
-  std::vector<std::string> paths;
+  std::vector<FileOnNodes> files;
   for (const layout::Manifest& manifest : *manifests) {
     const catalog::Entry entry = catalog::look_at_entry(manifest.path);
-    if (entry.kind == catalog::EntryKind::stub && entry.stub.file_id == manifest.file_id) paths.push_back(manifest.path);
+    if (entry.kind == catalog::EntryKind::stub && entry.stub.file_id == manifest.file_id) files.push_back({manifest.path, manifest.job});
   }
-  std::sort(paths.begin(), paths.end());
-  return paths;
+  std::sort(files.begin(), files.end(), [](const FileOnNodes& a, const FileOnNodes& b) { return a.path < b.path; });
+  return files;
 }
 
 void add_drain(CLI::App& app, int& code) {

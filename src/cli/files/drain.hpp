@@ -13,7 +13,11 @@ namespace holdfast::cli {
 // bytes. Where it fails the file is as before; Kind::busy where a program has it open for writing.
 Result<uint64_t> drain_file(const std::string& path, const Settings& settings);
 
-// Files of which the directories `local` (NODE:DIR) of a pool hold parts, and which are found at their paths.
-Result<std::vector<std::string>> files_on_nodes(const std::vector<std::string>& local, const Settings& settings);
+struct FileOnNodes {
+  std::string path;
+  std::string job;  // that has committed last (layout/manifest.hpp)
+};
+// Files of which the directories `local` (NODE:DIR) of a pool hold parts, and which are found at their paths. In the order of these.
+Result<std::vector<FileOnNodes>> files_on_nodes(const std::vector<std::string>& local, const Settings& settings);
 
 }  // namespace holdfast::cli

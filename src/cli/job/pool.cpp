@@ -14,6 +14,7 @@
 #include "cli/files/drain.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/hosts.hpp"
+#include "cli/job/live_jobs.hpp"
 #include "cli/job/node_agents.hpp"
 #include "cli/job/program.hpp"
 #include "cli/output.hpp"
@@ -101,21 +102,27 @@ std::string some_of(const std::vector<std::string>& files) {
 
 }  // namespace
 
-int end_pool(const Settings& settings, const PoolOptions& options, int code) {
-  const auto files = files_on_nodes(settings.local, settings);
-  if (!files) {
-    say("holdfast: which files lie on nodes only cannot be told: {}\n", files.status().sentence());
-    return code == 0 ? exit_stranded : code;
+namespace {
+
+// Of those on the nodes the ones that this job is to look after: its own, and those of jobs that have ended, whatever ended them.
+std::vector<std::string> own_or_left(const std::vector<FileOnNodes>& files) {
+  const OtherJobs others = other_jobs();
+  std::vector<std::string> own, unknown;
+  for (const FileOnNodes& file : files) {
+    if (others.unknown.count(file.job)) unknown.push_back(file.path);
+    else if (!others.alive.count(file.job)) own.push_back(file.path);
   }
-  if (files->empty()) return code;
-  if (!drains(options)) {
-    say("holdfast: {} {} {} on the nodes' disks only; before these are wiped, run: holdfast drain{}\n", files->size(),
-        noun_for(files->size(), "file"), files->size() == 1 ? "lies" : "lie", some_of(*files));
-    return code;
-  }
+  if (!unknown.empty())
+    say("holdfast: {} of other jobs {} on the nodes' disks only, and {} has no locks that tell whether these jobs run; once they have ended, run: "
+        "holdfast drain{}\n",
+        plural(unknown.size(), "file"), unknown.size() == 1 ? "lies" : "lie", agents_directory(), some_of(unknown));
+  return own;
+}
+
+int drain_all(const std::vector<std::string>& files, const Settings& settings, int code) {
   catch_interrupts();
   std::vector<std::string> left;
-  for (const std::string& file : *files) {
+  for (const std::string& file : files) {
     const auto drained = drain_file(file, settings);
     if (drained) continue;
     left.push_back(file);
@@ -125,6 +132,22 @@ int end_pool(const Settings& settings, const PoolOptions& options, int code) {
   if (left.empty()) return code;
   say("holdfast: before the disks are wiped, run: holdfast drain{}\n", some_of(left));
   return code == 0 ? exit_stranded : code;
+}
+
+}  // namespace
+
+int end_pool(const Settings& settings, const PoolOptions& options, int code) {
+  const auto found = files_on_nodes(settings.local, settings);
+  if (!found) {
+    say("holdfast: which files lie on nodes only cannot be told: {}\n", found.status().sentence());
+    return code == 0 ? exit_stranded : code;
+  }
+  const std::vector<std::string> files = own_or_left(*found);
+  if (files.empty()) return code;
+  if (drains(options)) return drain_all(files, settings, code);
+  say("holdfast: {} {} on the nodes' disks only; before these are wiped, run: holdfast drain{}\n", plural(files.size(), "file"),
+      files.size() == 1 ? "lies" : "lie", some_of(files));
+  return code;
 }
 
 Status open_pool(const Settings& settings) {

@@ -23,7 +23,7 @@ Result<JobAgents> resolve_pool(Settings& settings, const PoolOptions& options);
 Result<JobAgents> simulate_nodes(int count, Settings& settings, const PoolOptions& options);
 // Whether files are to be brought to their paths when the job ends: by default inside an allocation, whose nodes' disks may be wiped after it.
 bool drains(const PoolOptions& options);
-// After the program: files whose bytes lie on these nodes only are named, or brought to their paths. The exit code of the whole, of which `code` is the
+// After the program: files whose bytes lie on these nodes only are named, or brought to their paths, but those of other jobs that run. The exit code of the whole, of which `code` is the
 // program's.
 int end_pool(const Settings& settings, const PoolOptions& options, int code);
 // Every directory of it gets its identity, or one sentence says why not. What is left out is told on standard error.

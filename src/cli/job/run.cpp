@@ -24,6 +24,7 @@
 #include "cli/job/checkpointed.hpp"
 #include "cli/job/job_environment.hpp"
 #include "cli/job/launcher.hpp"
+#include "cli/job/live_jobs.hpp"
 #include "cli/job/measure.hpp"
 #include "cli/job/pool.hpp"
 #include "cli/job/program.hpp"
@@ -264,6 +265,8 @@ int run(RunOptions& options) {
   auto library = check(*settings, options);
   if (!library) return fail(library.status(), refused);
   if (Status opened = open_pool(*settings); !opened) return fail(opened, refused);
+  LiveJob live;
+  if (uses_agents(*settings)) live.begin();
   const AgentsInUse agents(uses_agents(*settings) ? *settings : Settings(), *nodes);
   if (options.measure) return measure(*settings, {options.command, options.library, options.log, options.json});
   if (Status opened = open_targets(*settings, options.command); !opened) return fail(opened, refused);
@@ -285,6 +288,7 @@ int run(RunOptions& options) {
   if (!settings->local.empty() || std::any_of(settings->targets.begin(), settings->targets.end(), names_a_node)) {
     ::setenv("HOLDFAST_AGENTS", agents_directory().c_str(), 1);
     names.emplace_back("HOLDFAST_AGENTS");
+    names.emplace_back(job_variable);
   }
   if (options.replicas > 1) {
     names.emplace_back(redundant::orders_variable);

@@ -52,6 +52,17 @@ TEST(Manifest, what_is_written_is_read_back) {
   EXPECT_EQ(*read, m);
 }
 
+TEST(Manifest, the_job_that_wrote_it_comes_back_and_may_be_unknown) {
+  Manifest m = example();
+  EXPECT_EQ(encode(m).find("\"job\""), std::string::npos) << "as writers from before wrote it";
+  m.job = "0123456789abcdef";
+  auto read = decode(view(encode(m)));
+  ASSERT_TRUE(read.ok()) << read.status().sentence();
+  EXPECT_EQ(*read, m);
+  m.job = "../../elsewhere!";
+  EXPECT_EQ(decode(view(encode(m))).status().kind(), Kind::corrupt);
+}
+
 Manifest wide_example(int members) {
   Manifest m = example();
   m.pool = true;
