@@ -18,7 +18,7 @@ namespace {
 
 // Whoever asks for it hears why it is not there.
 void leave_dead(const Orders& orders) {
-  auto note = target::read_note(orders.registry, orders.node);
+  auto note = target::read_note(orders.registry, orders.node, orders.directories.front());
   if (!note.ok()) return;
   note->left_dead = true;
   (void)target::write_note(orders.registry, *note);
@@ -31,7 +31,13 @@ std::atomic<bool>* shared_flag() {
 }
 
 // Whoever is told to end removes its note. One that was killed cannot: its note goes when the user stops it, for it does not answer.
-bool is_forgotten(const Orders& orders) { return target::read_note(orders.registry, orders.node).status().kind() == Kind::not_found; }
+bool is_forgotten(const Orders& orders) {
+  return target::read_note(orders.registry, orders.node, orders.directories.front()).status().kind() == Kind::not_found;
+}
+
+void forget(const Orders& orders) {
+  for (const std::string& key : keys_of(orders)) target::forget_again(orders.registry, key);
+}
 
 bool was_asked_to_end(int status) {
   if (!WIFSIGNALED(status)) return false;
@@ -53,7 +59,7 @@ void keep_serving(const Orders& orders, int control) {
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (child < 0) return;
-    if (was_asked_to_end(status)) return target::forget_again(orders.registry, orders.node);
+    if (was_asked_to_end(status)) return forget(orders);
     if (!WIFSIGNALED(status)) return;
     if (*spoke && is_forgotten(orders)) return;
     if (!restarts.may_start()) return leave_dead(orders);

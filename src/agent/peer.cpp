@@ -24,7 +24,7 @@ class PeerLine final : public Peer {
   Status connect(const std::string& registry, const NodePath& where) {
     const auto secret = target::read_secret(registry);
     if (!secret.ok()) return secret.status();
-    const auto note = target::read_note(registry, where.node);
+    const auto note = target::read_note(registry, where.node, where.path);
     if (!note.ok()) return note.status();
     auto line = target::line_to(note->endpoints, target::agent_agreement(*secret, note->id), connect_ms, answer_ms)();
     if (!line.ok()) return line.status();

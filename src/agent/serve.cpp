@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "agent/clients.hpp"
 #include "agent/peer.hpp"
@@ -47,7 +48,8 @@ class Agent {
     auto secret = target::make_secret(orders_.registry);
     if (!secret.ok()) return secret.status();
     HF_TRY(be_the_only_one());
-    target::AgentNote note{orders_.node, host_name(), {}, int(getpid()), orders_.directories, {}};
+    target::AgentNote& note = note_;
+    note = {orders_.node, host_name(), {}, int(getpid()), orders_.directories, {}};
     if (!transport::draw(note.id)) return Status(Kind::io, "the kernel gives no random numbers");
     uint64_t incarnation = 0;
     std::memcpy(&incarnation, note.id.data(), sizeof incarnation);
@@ -59,14 +61,13 @@ class Agent {
     note.endpoints = server_.listen(orders_.reach, target::agent_agreement(*secret, note.id));
     if (note.endpoints.empty()) return Status(Kind::io, "this node has no address to listen on");
     if (const std::string why = server_.unheard(); !why.empty()) return Status(Kind::io, "no address of this node can be listened on: " + why);
-    id_ = note.id;
     if (orders_.restart) HF_TRY(tell_how_to_start_again());
     return target::write_note(orders_.registry, note);
   }
 
   void run() {
     server_.watch(ended_.get(), [this] {
-      target::forget_again(orders_.registry, orders_.node);
+      for (const std::string& key : keys_of(orders_)) target::forget_again(orders_.registry, key);
       return false;
     });
     server_.watch(idle_.get(), [this] { return still_needed(); });
@@ -76,33 +77,37 @@ class Agent {
     };
     arm();
     server_.run();
-    if (const auto note = target::read_note(orders_.registry, orders_.node); note.ok() && note->id == id_)
-      target::remove_note(orders_.registry, orders_.node);
+    target::remove_note(orders_.registry, note_);
   }
 
  private:
   Status tell_how_to_start_again() const {
-    auto again = target::read_again(orders_.registry, orders_.node);
-    auto started = again.ok() ? std::move(again->started) : std::vector<uint64_t>();
-    return target::write_again(orders_.registry, orders_.node, {target::this_place(), encode(orders_), std::move(started)});
+    for (const std::string& key : keys_of(orders_)) {
+      auto again = target::read_again(orders_.registry, key);
+      auto started = again.ok() ? std::move(again->started) : std::vector<uint64_t>();
+      HF_TRY(target::write_again(orders_.registry, key, {target::this_place(), encode(orders_), std::move(started)}));
+    }
+    return {};
   }
-  // For as long as this process lives. The one before may be on its way out.
+  // For as long as this process lives, by the directories, in the same order as any other one.
   Status be_the_only_one() {
-    constexpr int tries = 250, between_us = 20000;
     target::DirectoryOptions options;
     options.mode = 0600;
     auto registry = target::open_directory(orders_.registry, options);
     if (!registry.ok()) return registry.status();
+    for (const std::string& key : keys_of(orders_)) HF_TRY(lock_for_life(**registry, target::lock_of_agent(key)));
+    return {};
+  }
+  // The one before may be on its way out.
+  Status lock_for_life(target::Target& registry, const std::string& name) {
+    constexpr int tries = 250, between_us = 20000;
     for (int i = 0; i < tries; ++i) {
-      auto lock = (*registry)->try_lock(target::lock_of_agent(orders_.node));
-      if (lock.ok()) {
-        only_ = std::move(*lock);
-        return {};
-      }
+      auto lock = registry.try_lock(name);
+      if (lock.ok()) return only_.push_back(std::move(*lock)), Status();
       if (lock.status().kind() != Kind::busy) return lock.status();
       usleep(between_us);
     }
-    return Status(Kind::busy, runs_already(orders_.node), EBUSY);
+    return Status(Kind::busy, runs_already(orders_), EBUSY);
   }
   // A thread for each client: a disk that hangs holds up those alone who asked for it, a client that stalls nobody but itself.
   void take_over(raw::Fd& socket) {
@@ -154,9 +159,9 @@ class Agent {
 
   const Orders orders_;
   const raw::Fd ended_, idle_;
-  std::unique_ptr<target::Lock> only_;
+  std::vector<std::unique_ptr<target::Lock>> only_;
   std::unique_ptr<Clients> served_;
-  transport::Identity id_{};
+  target::AgentNote note_;
   transport::Server server_;
   std::atomic<int> clients_{0};
 };
@@ -206,7 +211,11 @@ Result<Orders> decode_orders(const std::string& text) {
   return orders;
 }
 
-std::string runs_already(const std::string& node) { return fmt::format("another agent of node {} runs", node); }
+std::string runs_already(const Orders& orders) {
+  return fmt::format("another agent of node {} serves {}", orders.node, fmt::join(orders.directories, " or "));
+}
+
+std::vector<std::string> keys_of(const Orders& orders) { return target::agent_keys(orders.node, orders.directories); }
 
 bool serve_agent(const Orders& orders, int control, const std::function<void()>& spoke) {
   raw::Fd starter(control);

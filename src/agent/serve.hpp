@@ -21,8 +21,10 @@ struct Orders {
 };
 std::string encode(const Orders& orders);
 Result<Orders> decode_orders(const std::string& text);
-// What a second agent of a node says.
-std::string runs_already(const std::string& node);
+// What a second agent says of a node's directory.
+std::string runs_already(const Orders& orders);
+// As each of its directories is known in the registry.
+std::vector<std::string> keys_of(const Orders& orders);
 
 // Says on `control` "ok\n" or a sentence once it serves or cannot, closes it, and serves until it is told to end. Takes the descriptor over, and
 // sets the process's umask. False: it could not begin.

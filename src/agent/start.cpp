@@ -39,7 +39,7 @@ Result<raw::Fd> start(const Orders& orders, const std::string& executable) {
   auto begun = service::start_with_orders(executable, encode(orders));
   if (!begun.ok()) return begun.status();
   if (begun->said == target::agent_serves) return std::move(begun->control);
-  return Status(begun->said == runs_already(orders.node) ? Kind::busy : Kind::io, begun->said.empty() ? "the agent has not come up" : begun->said);
+  return Status(begun->said == runs_already(orders) ? Kind::busy : Kind::io, begun->said.empty() ? "the agent has not come up" : begun->said);
 }
 
 Result<About> ask(const std::string& registry, const target::AgentNote& note) {
@@ -62,7 +62,7 @@ Status end(const std::string& registry, const target::AgentNote& note) {
   constexpr int tries = 500, between_us = 10000;
   Status said = say(registry, note, target::AgentOp::end).status();
   for (int i = 0; said.ok() && i < tries; ++i) {
-    const auto now = target::read_note(registry, note.node);
+    const auto now = target::read_note(registry, note.keys.front());
     if (!now.ok() || now->id != note.id) break;
     usleep(between_us);
   }

@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/node_path.hpp"
 #include "base/say.hpp"
@@ -123,7 +124,8 @@ bool is_lost_for_good(const std::string& path, const Settings& settings) {
 int fail_for(const std::string& path, const Status& status, const Settings& settings) {
   const bool named = status.sentence().find(path) != std::string::npos;
   say("holdfast: {}{}\n", named ? "" : path + ": ", status.sentence());
-  const std::vector<std::string> unreached = target::unreached_nodes();
+  std::set<std::string> unreached;  // nodes
+  for (const std::string& address : target::unreached_addresses()) unreached.insert(parse_node_path(address).node);
   if (code_of(status) != exit_lost || unreached.empty()) return code_of(status);
   if (catalog::kind_of(path_from_here(path)) != catalog::PathKind::protected_file) return exit_error;
   if (is_lost_for_good(path_from_here(path), settings)) return exit_lost;

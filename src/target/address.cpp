@@ -24,15 +24,15 @@ Result<std::shared_ptr<Target>> open_beside(const std::string& address) {
 }
 
 bool is_unreached(const std::string& address) {
-  const std::string node = parse_node_path(address).node;
-  const std::vector<std::string> nodes = node.empty() ? std::vector<std::string>() : unreached_nodes();
-  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+  if (!names_a_node(address)) return false;
+  const std::vector<std::string> unreached = unreached_addresses();
+  return std::find(unreached.begin(), unreached.end(), address) != unreached.end();
 }
 
 std::string ways_to_agent(const std::string& address) {
-  const std::string node = parse_node_path(address).node;
-  if (node.empty()) return "";
-  const auto note = read_note(agents_directory(), node);
+  const NodePath parsed = parse_node_path(address);
+  if (parsed.node.empty()) return "";
+  const auto note = read_note(agents_directory(), parsed.node, parsed.path);
   return note.ok() ? transport::ways_to(note->endpoints) : "";
 }
 

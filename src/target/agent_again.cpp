@@ -35,24 +35,24 @@ std::string space_of(const char* kind) {
   return to;
 }
 
-bool answers(const std::string& registry, const std::string& node) {
+bool answers(const std::string& registry, const std::string& key) {
   const auto secret = read_secret(registry);
-  const auto note = read_note(registry, node);
+  const auto note = read_note(registry, key);
   return secret.ok() && note.ok() && begin_session(line_to(note->endpoints, agent_agreement(*secret, note->id), starter_answers_ms)).ok();
 }
 
 // Who would start it again at once may be at it.
-bool comes_back(const std::string& registry, const std::string& node) {
+bool comes_back(const std::string& registry, const std::string& key) {
   for (int i = 0; i < tries_for_answer; ++i) {
-    if (answers(registry, node)) return true;
+    if (answers(registry, key)) return true;
     usleep(between_us);
   }
   return false;
 }
 
-std::unique_ptr<Lock> wait_for_turn(Target& registry, const std::string& node) {
+std::unique_ptr<Lock> wait_for_turn(Target& registry, const std::string& key) {
   for (int i = 0; i < tries_for_turn; ++i) {
-    auto turn = registry.try_lock("start." + node);
+    auto turn = registry.try_lock("start." + key);
     if (turn.ok()) return std::move(*turn);
     if (turn.status().kind() != Kind::busy) return nullptr;
     usleep(between_us);
@@ -60,21 +60,17 @@ std::unique_ptr<Lock> wait_for_turn(Target& registry, const std::string& node) {
   return nullptr;
 }
 
-bool is_to_serve(const AgentAgain& again, const std::string& path) {
-  return ("\n" + again.orders).find(fmt::format("\ndirectory {}\n", path)) != std::string::npos;
-}
-
 // The agent is gone.
-Status start_now(const std::string& registry, const std::string& node, StartAgent start) {
-  auto note = read_note(registry, node);
-  auto again = read_again(registry, node);
+Status start_now(const std::string& registry, const std::string& key, StartAgent start) {
+  auto note = read_note(registry, key);
+  auto again = read_again(registry, key);
   if (!again.ok()) return again.status();
   if (note.ok() && note->left_dead) return Status(Kind::lost, "it was killed again and again");
   if (!may_start(*again, uint64_t(time(nullptr)))) {
     if (note.ok()) note->left_dead = true, (void)write_note(registry, *note);
     return Status(Kind::lost, "it was started again and again");
   }
-  HF_TRY(write_again(registry, node, *again));
+  HF_TRY(write_again(registry, key, *again));
   return start(again->orders);
 }
 
@@ -102,31 +98,31 @@ std::optional<AgentAgain> decode_agent_again(const std::string& text) {
   return again;
 }
 
-Status write_again(const std::string& registry, const std::string& node, const AgentAgain& again) {
+Status write_again(const std::string& registry, const std::string& key, const AgentAgain& again) {
   auto opened = open_registry(registry);
   if (!opened.ok()) return opened.status();
   const std::string text = encode(again);
-  return (*opened)->put(node + again_suffix, std::as_bytes(std::span(text.data(), text.size())), false);
+  return (*opened)->put(key + again_suffix, std::as_bytes(std::span(text.data(), text.size())), false);
 }
 
-Result<AgentAgain> read_again(const std::string& registry, const std::string& node) {
+Result<AgentAgain> read_again(const std::string& registry, const std::string& key) {
   auto opened = open_registry(registry);
   if (!opened.ok()) return opened.status();
-  const auto bytes = (*opened)->get(node + again_suffix, most_again_bytes);
+  const auto bytes = (*opened)->get(key + again_suffix, most_again_bytes);
   if (!bytes.ok()) return bytes.status();
   auto again = decode_agent_again({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   if (!again) return Status(Kind::corrupt, "how the agent is started again is damaged");
   return std::move(*again);
 }
 
-void forget_again(const std::string& registry, const std::string& node) {
+void forget_again(const std::string& registry, const std::string& key) {
   auto opened = open_registry(registry);
   if (!opened.ok()) return;
-  const auto turn = wait_for_turn(**opened, node);  // who is about to start it has done so, and has written its file again
-  (void)(*opened)->remove(node + again_suffix);
+  const auto turn = wait_for_turn(**opened, key);  // who is about to start it has done so, and has written its file again
+  (void)(*opened)->remove(key + again_suffix);
 }
 
-std::vector<std::string> nodes_to_start_again(const std::string& registry) { return nodes_noted(registry, again_suffix); }
+std::vector<std::string> keys_to_start_again(const std::string& registry) { return keys_noted(registry, again_suffix); }
 
 std::string this_place() { return fmt::format("{} {} {}", host_name(), space_of("mnt"), space_of("net")); }
 
@@ -144,17 +140,17 @@ void set_agent_starter(StartAgent start) { starter = start; }
 bool start_again(const std::string& node, const std::string& path) {
   const StartAgent start = starter;
   if (!start) return false;
-  const std::string registry = agents_directory();
-  const auto again = read_again(registry, node);
-  if (!again.ok() || again->place != this_place() || !is_to_serve(*again, path)) return false;
+  const std::string registry = agents_directory(), key = agent_key(node, path);
+  const auto again = read_again(registry, key);
+  if (!again.ok() || again->place != this_place()) return false;
   auto opened = open_registry(registry);
   if (!opened.ok()) return false;
-  const auto turn = wait_for_turn(**opened, node);
+  const auto turn = wait_for_turn(**opened, key);
   if (!turn) return false;
-  if (comes_back(registry, node)) return true;
-  if (!(*opened)->try_lock(lock_of_agent(node)).ok()) return false;  // it lives, and does not answer
-  const Status started = start_now(registry, node, start);
-  return (started.ok() || started.kind() == Kind::busy) && answers(registry, node);
+  if (comes_back(registry, key)) return true;
+  if (!(*opened)->try_lock(lock_of_agent(key)).ok()) return false;  // it lives, and does not answer
+  const Status started = start_now(registry, key, start);
+  return (started.ok() || started.kind() == Kind::busy) && answers(registry, key);
 }
 
 }  // namespace holdfast::target

@@ -9,7 +9,7 @@
 
 namespace holdfast::target {
 
-// How that is done: NODE.again beside the agent's note. It stays when the agent ends because nobody has needed it; whoever stops an agent removes it.
+// How that is done: KEY.again beside the agent's note. It stays when the agent ends because nobody has needed it; whoever stops an agent removes it.
 struct AgentAgain {
   std::string place;              // this_place() of the agent
   std::string orders;             // what its program is told (agent/serve.hpp)
@@ -18,10 +18,11 @@ struct AgentAgain {
 std::string encode(const AgentAgain& again);
 std::optional<AgentAgain> decode_agent_again(const std::string& text);
 
-Status write_again(const std::string& registry, const std::string& node, const AgentAgain& again);
-Result<AgentAgain> read_again(const std::string& registry, const std::string& node);
-void forget_again(const std::string& registry, const std::string& node);
-std::vector<std::string> nodes_to_start_again(const std::string& registry);
+// By a directory's key (agent_registry.hpp).
+Status write_again(const std::string& registry, const std::string& key, const AgentAgain& again);
+Result<AgentAgain> read_again(const std::string& registry, const std::string& key);
+void forget_again(const std::string& registry, const std::string& key);
+std::vector<std::string> keys_to_start_again(const std::string& registry);
 
 // The host, and what a process on it sees of files and of the network. An agent is started nowhere else than where it was.
 std::string this_place();

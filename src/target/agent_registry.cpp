@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/config.hpp"
+#include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
 #include "target/agent_again.hpp"
 #include "target/agent_link.hpp"
@@ -31,6 +32,7 @@ constexpr const char* suffix = ".agent";
 constexpr const char* secret_name = "secret";
 constexpr uint64_t most_note_bytes = 64 << 10;
 constexpr uint64_t connect_ms = 5000;
+constexpr size_t key_digits = 16;
 
 template <size_t n>
 std::string hex(const std::array<std::byte, n>& bytes) {
@@ -76,7 +78,7 @@ struct Channels {
   std::list<std::pair<std::string, std::shared_ptr<SessionChannel>>> kept;  // also while no file is open there; used longest ago first
   std::map<std::string, std::vector<SessionId>> lost;                       // by key
   pid_t process = 0;                                                        // whose those are
-  std::set<std::string> unreached;                                          // nodes
+  std::set<std::string> unreached;                                          // addresses
 };
 Channels& channels();
 void close_in_child() {
@@ -94,9 +96,9 @@ Channels& channels() {
 }
 
 // Until it answers: who asked may wait less long than this process.
-void count_as_unreached(const std::string& node) {
+void count_as_unreached(const std::string& label) {
   std::lock_guard lock(channels().mutex);
-  channels().unreached.insert(node);
+  channels().unreached.insert(label);
 }
 
 std::string key_of(const std::string& label, uint32_t mode) { return fmt::format("{} {:o}", label, mode); }
@@ -226,22 +228,45 @@ Result<transport::Secret> make_secret(const std::string& directory) {
   return secret;
 }
 
+std::string agent_key(const std::string& node, const std::string& directory) {
+  uint64_t number = 14695981039346656037u;  // FNV-1a
+  for (const char byte : fmt::format("{}\n{}", agent_protocol_version, plain_path(directory))) number = (number ^ uint8_t(byte)) * 1099511628211u;
+  return fmt::format("{}.{:0{}x}", node, number, key_digits);
+}
+
+std::vector<std::string> agent_keys(const std::string& node, const std::vector<std::string>& directories) {
+  std::set<std::string> keys;
+  for (const std::string& directory : directories) keys.insert(agent_key(node, directory));
+  return {keys.begin(), keys.end()};
+}
+
+// Agents of before had files named by the node alone.
+std::string node_of_key(const std::string& key) {
+  const size_t dot = key.rfind('.');
+  const bool has_digits =
+      dot != std::string::npos && key.size() - dot - 1 == key_digits && key.find_first_not_of("0123456789abcdef", dot + 1) == std::string::npos;
+  return has_digits ? key.substr(0, dot) : key;
+}
+
 Status write_note(const std::string& directory, const AgentNote& note) {
   auto registry = open_registry(directory);
   if (!registry.ok()) return registry.status();
-  return (*registry)->put(note.node + suffix, bytes_of(encode(note)), false);
+  for (const std::string& key : agent_keys(note.node, note.directories)) HF_TRY((*registry)->put(key + suffix, bytes_of(encode(note)), false));
+  return {};
 }
 
-void remove_note(const std::string& directory, const std::string& node) {
-  if (auto registry = open_registry(directory); registry.ok()) (void)(*registry)->remove(node + suffix);
+void remove_note(const std::string& directory, const AgentNote& note) {
+  auto registry = open_registry(directory);
+  for (const std::string& key : note.keys.empty() ? agent_keys(note.node, note.directories) : note.keys)
+    if (const auto now = read_note(directory, key); registry.ok() && now.ok() && now->id == note.id) (void)(*registry)->remove(key + suffix);
 }
 
-std::string lock_of_agent(const std::string& node) { return "lock." + node; }
+std::string lock_of_agent(const std::string& key) { return "lock." + key; }
 
 Status forget_agent(const std::string& directory, const AgentNote& note) {
   auto registry = open_registry(directory);
   if (!registry.ok()) return registry.status();
-  const auto gone = (*registry)->try_lock(lock_of_agent(note.node));
+  const auto gone = (*registry)->try_lock(lock_of_agent(note.keys.front()));
   if (!gone.ok() && gone.status().kind() == Kind::busy)
     return Status(Kind::busy,
                   "the agent of node " + note.node + " does not answer, but its process lives: " + std::to_string(note.process) + " on " + note.host +
@@ -249,30 +274,51 @@ Status forget_agent(const std::string& directory, const AgentNote& note) {
                   EBUSY);
   if (!gone.ok()) return gone.status();
   // Another one may have come up since.
-  if (const auto now = read_note(directory, note.node); !now.ok() || now->id != note.id) return {};
-  forget_again(directory, note.node);
-  return (*registry)->remove(note.node + suffix);
+  if (const auto now = read_note(directory, note.keys.front()); !now.ok() || now->id != note.id) return {};
+  for (const std::string& key : note.keys) forget_again(directory, key);
+  remove_note(directory, note);
+  return {};
 }
 
-Result<AgentNote> read_note(const std::string& directory, const std::string& node) {
+Result<AgentNote> read_note(const std::string& directory, const std::string& node, const std::string& served) {
+  return read_note(directory, agent_key(node, served));
+}
+
+Result<AgentNote> read_note(const std::string& directory, const std::string& key) {
   auto registry = open_registry(directory);
   if (!registry.ok()) return registry.status();
-  auto text = (*registry)->get(node + suffix, most_note_bytes);
+  auto text = (*registry)->get(key + suffix, most_note_bytes);
   if (!text.ok()) return text.status();
-  return decode_agent_note(text_of(*text));
+  auto note = decode_agent_note(text_of(*text));
+  if (note.ok()) note->keys = {key};
+  return note;
 }
 
-std::vector<std::string> known_nodes(const std::string& directory) { return nodes_noted(directory, suffix); }
+std::vector<KnownAgent> known_agents(const std::string& directory) {
+  std::vector<KnownAgent> all;
+  for (const std::string& key : keys_noted(directory, suffix)) {
+    auto note = read_note(directory, key);
+    if (note.status().kind() == Kind::not_found) continue;  // it has ended meanwhile
+    const auto same =
+        std::find_if(all.begin(), all.end(), [&](const KnownAgent& one) { return note.ok() && one.state.ok() && one.note.id == note->id; });
+    if (same != all.end()) same->note.keys.push_back(key);
+    else if (note.ok()) all.push_back({std::move(*note), {}});
+    else all.push_back({AgentNote{node_of_key(key), "", {}, 0, {}, "", false, {key}}, note.status()});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const KnownAgent& a, const KnownAgent& b) { return a.note.node < b.note.node; });
+  return all;
+}
 
-std::vector<std::string> nodes_noted(const std::string& directory, const std::string& suffix) {
-  std::vector<std::string> nodes;
+std::vector<std::string> keys_noted(const std::string& directory, const std::string& suffix) {
+  std::vector<std::string> keys;
   auto registry = open_registry(directory);
-  if (!registry.ok()) return nodes;
+  if (!registry.ok()) return keys;
   auto names = (*registry)->list("");
-  if (!names.ok()) return nodes;
+  if (!names.ok()) return keys;
   for (const std::string& name : *names)
-    if (name.ends_with(suffix)) nodes.push_back(name.substr(0, name.size() - suffix.size()));
-  return nodes;
+    if (name.ends_with(suffix)) keys.push_back(name.substr(0, name.size() - suffix.size()));
+  std::sort(keys.begin(), keys.end());
+  return keys;
 }
 
 transport::Agreement agent_agreement(const transport::Secret& secret, const transport::Identity& id) {
@@ -285,7 +331,7 @@ Result<std::shared_ptr<SessionChannel>> connect_anew(const std::string& node, co
                                                      std::vector<SessionId> instead) {
   const std::string directory = agents_directory();
   const auto secret = read_secret(directory);
-  const auto note = read_note(directory, node);
+  const auto note = read_note(directory, node, path);
   if (!note.ok() || !secret.ok()) {
     const Status& why = secret.ok() ? note.status() : secret.status();
     if (why.kind() != Kind::not_found) return why;
@@ -308,7 +354,7 @@ std::vector<SessionId> lost_sessions(const std::string& key) {
 
 }  // namespace
 
-std::vector<std::string> unreached_nodes() {
+std::vector<std::string> unreached_addresses() {
   std::lock_guard lock(channels().mutex);
   return {channels().unreached.begin(), channels().unreached.end()};
 }
@@ -316,16 +362,16 @@ std::vector<std::string> unreached_nodes() {
 Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
   const std::string key = key_of(label, mode);
   if (auto known = known_channel(key); known.channel) return std::shared_ptr<AgentChannel>(std::move(known.channel));
-  count_as_unreached(node);
+  count_as_unreached(label);
   auto channel = connect_anew(node, path, label, lost_sessions(key));
   if (!channel.ok()) return channel.status();
-  (*channel)->when_broken([node, key, id = (*channel)->id()] {
+  (*channel)->when_broken([label, key, id = (*channel)->id()] {
     std::lock_guard lock(channels().mutex);
-    channels().unreached.insert(node);
+    channels().unreached.insert(label);
     note_lost(key, id);
   });
   std::lock_guard lock(channels().mutex);
-  channels().unreached.erase(node);
+  channels().unreached.erase(label);
   channels().by_key[key] = *channel;
   keep(key, *channel);
   return std::shared_ptr<AgentChannel>(std::move(*channel));
@@ -337,7 +383,7 @@ Result<raw::Fd> directory_of(const std::string& node, const std::string& path, b
   answered = false;
   const std::string directory = agents_directory();
   const auto secret = read_secret(directory);
-  const auto note = read_note(directory, node);
+  const auto note = read_note(directory, node, path);
   if (!note.ok() || !secret.ok()) return note.ok() ? secret.status() : note.status();
   return ask_for_directory(*note, *secret, path, answered);
 }
@@ -353,14 +399,14 @@ Result<raw::Fd> directory_there_now(const std::string& node, const std::string& 
 // The directory itself, where its node is this one.
 std::shared_ptr<Target> open_near(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
   bool answered = false;
-  count_as_unreached(node);
+  count_as_unreached(label);
   auto opened = directory_of(node, path, answered);
   if (!opened.ok()) return nullptr;
   DirectoryOptions options;
   options.mode = mode;
   {
     std::lock_guard lock(channels().mutex);
-    channels().unreached.erase(node);
+    channels().unreached.erase(label);
   }
   return hold_directory(std::move(*opened), path, label, options, [node, path] { return directory_there_now(node, path); });
 }

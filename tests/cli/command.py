@@ -1,5 +1,6 @@
 """What the tests of the command share: a directory of its own for each test, targets in it, and the command itself."""
 import ctypes
+import glob
 import json
 import os
 import random
@@ -14,7 +15,7 @@ BINARY = os.environ.get("HOLDFAST_BINARY") or os.path.join(os.path.dirname(__fil
 
 # For programs that lose a node with the job that uses it, as `lose NODE`: its agent and who would start that again, and the notes, by which `run` or
 # the program would.
-LOSE_AGENT = """lose() { note=$HOLDFAST_AGENTS/$1.agent; agent=$(sed -n 's/^process //p' $note); rm $note $HOLDFAST_AGENTS/$1.again
+LOSE_AGENT = """lose() { note=$(ls $HOLDFAST_AGENTS/$1.*.agent); agent=$(sed -n 's/^process //p' $note); rm $note $HOLDFAST_AGENTS/$1.*.again
     kill -9 $(sed -n 's/^PPid:[^0-9]*//p' /proc/$agent/status) $agent; }"""
 
 
@@ -77,6 +78,11 @@ class CommandTest(unittest.TestCase):
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(lambda: (process.kill(), process.communicate()))
         return process
+
+    def note_of(self, node, kind="agent"):
+        """The one file of that kind that the registry has about a directory of the node."""
+        [note] = glob.glob(self.path("agents", f"{node}.*.{kind}"))
+        return note
 
     def agent_of(self, node):
         """The process of a node's agent."""

@@ -186,7 +186,7 @@ class AnotherAgent(Fault):
 
     def strikes(self, node):
         self.test.lose_agent(node)
-        note = self.test.path("agents", f"{node}.agent")
+        note = self.test.note_of(node)
         with open(note) as file:
             text = file.read()
         with open(note, "w") as file:
@@ -221,7 +221,7 @@ class AgentFaults(CommandTest):
         os.makedirs(self.disk(node), exist_ok=True)
         self.holdfast("agents", "start", "--this-node-only", "--node", node, self.disk(node))
         self.processes[node] = self.agent_of(node)
-        with open(self.path("agents", f"{node}.agent")) as file:
+        with open(self.note_of(node)) as file:
             self.names[node] = next(line.split()[-1] for line in file if line.startswith("at unix "))
 
     def wait_until(self, condition):

@@ -125,7 +125,7 @@ class Agents(CommandTest):
             time.sleep(0.02)
 
     # In a program: the process of n2's agent, and another one that has taken its place.
-    AGAIN = """agent_now() { sed -n 's/^process //p' $HOLDFAST_AGENTS/n2.agent; }
+    AGAIN = """agent_now() { sed -n 's/^process //p' $HOLDFAST_AGENTS/n2.*.agent; }
         agent=$(agent_now); watcher=$(sed -n 's/^PPid:[^0-9]*//p' /proc/$agent/status)
         back() { for i in $(seq 150); do new=$(agent_now); [ -n "$new" ] && [ "$new" != $agent ] && agent=$new && return; sleep 0.1; done; exit 9; }
         """
@@ -153,7 +153,7 @@ class Agents(CommandTest):
 
     def test_an_agent_that_is_stopped_stays_stopped_while_the_job_runs(self):
         self.env["HOLDFAST"] = str(self.binary)
-        self.run_and_lose("(unset LD_PRELOAD; $HOLDFAST agents stop n2); sleep 4; [ ! -e $HOLDFAST_AGENTS/n2.agent ] && [ ! -e /proc/$agent ]")
+        self.run_and_lose("(unset LD_PRELOAD; $HOLDFAST agents stop n2); sleep 4; [ ! -e $HOLDFAST_AGENTS/n2.*.agent ] && [ ! -e /proc/$agent ]")
 
     def test_an_agent_that_is_killed_again_and_again_in_a_job_is_left(self):
         done = self.run_and_lose("for i in 1 2 3; do kill -9 $agent; back; done; kill -9 $agent; echo b > b.dat; sleep 5; [ $(agent_now) = $agent ]")
@@ -189,7 +189,7 @@ class Agents(CommandTest):
         self.leave_alone("lose; for i in 1 2 3 4 5 6; do echo $i > $i.dat & done; wait; [ $(ls *.dat | wc -l) = 6 ]")
         for i in range(1, 7):
             self.assertEqual(self.member_states(f"{i}.dat"), {"n1": "ok", "n2": "ok", "n3": "ok"})
-        self.assertEqual(open_text(self.path("agents/n2.again")).count("started "), 1)
+        self.assertEqual(open_text(self.note_of("n2", "again")).count("started "), 1)
 
     def test_programs_start_an_agent_again_at_most_three_times_a_minute(self):
         self.leave_alone("for i in 1 2 3; do lose; echo $i > $i.dat; done; before=$(agent_now); lose; echo 4 > 4.dat; [ $(agent_now) = $before ]")
@@ -202,18 +202,18 @@ class Agents(CommandTest):
         self.assertNotEqual(self.member_states("4.dat", expect=1)["n2"], "ok")
 
     def test_an_agent_that_ended_because_nobody_needed_it_is_started_by_who_does(self):
-        self.leave_alone("echo a > a.dat; until [ ! -e $HOLDFAST_AGENTS/n2.agent ]; do sleep 0.1; done; sleep 1; echo b > b.dat", "--agent-linger", "2")
+        self.leave_alone("echo a > a.dat; until [ ! -e $HOLDFAST_AGENTS/n2.*.agent ]; do sleep 0.1; done; sleep 1; echo b > b.dat", "--agent-linger", "2")
         self.assertEqual(self.member_states("b.dat"), {"n1": "ok", "n2": "ok", "n3": "ok"})
 
     def test_no_program_starts_an_agent_that_was_stopped(self):
         stop = "(unset LD_PRELOAD; $HOLDFAST agents stop n2); "
         for i, how in enumerate((stop, "lose; " + stop, "kill $agent; sleep 0.5; ")):
-            self.leave_alone(f"{how} echo b > b{i}.dat; [ ! -e $HOLDFAST_AGENTS/n2.again ]")
+            self.leave_alone(f"{how} echo b > b{i}.dat; [ ! -e $HOLDFAST_AGENTS/n2.*.again ]")
             self.assertFalse(any(agent["node"] == "n2" and agent["state"] == "up" for agent in self.json("agents", "status", expect=None)))
             self.assertEqual(self.holdfast("cat", f"b{i}.dat").stdout, "b\n")
 
     def test_no_program_starts_an_agent_of_another_node(self):
-        there = "sed -i 's/^place .*/place another-host/' $HOLDFAST_AGENTS/n2.again"
+        there = "sed -i 's/^place .*/place another-host/' $HOLDFAST_AGENTS/n2.*.again"
         self.leave_alone(f"{there}; before=$agent; lose; echo b > b.dat; [ $(agent_now) = $before ]")
         self.assertEqual(self.holdfast("cat", "b.dat").stdout, "b\n")
 
@@ -239,10 +239,12 @@ class Agents(CommandTest):
 
     def test_who_starts_an_agent_hears_of_the_one_that_comes_up(self):
         """The first is killed before it has said anything: it waits for the one before it to go, whose lock is held here."""
-        self.start(1, prefix="other")
         os.mkdir(self.path("n1.disk"))
-        with open(self.path("agents/lock.n1"), "w") as lock:
-            os.chmod(self.path("agents/lock.n1"), 0o600)
+        self.holdfast("agents", "start", "--node", "n1", self.path("n1.disk"))
+        name = os.path.join(self.path("agents"), "lock." + os.path.basename(self.note_of("n1")).removesuffix(".agent"))
+        self.holdfast("agents", "stop", "n1")
+        with open(name, "w") as lock:
+            os.chmod(name, 0o600)
             fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
             starter = self.begin("agents", "start", "--restart", "--node", "n1", self.path("n1.disk"))
             waiting, deadline = None, time.time() + 4
@@ -464,7 +466,7 @@ class Agents(CommandTest):
 
     def test_who_is_hung_up_on_is_counted(self):
         [address] = self.start(1)
-        name = next(line.split()[-1] for line in open_text(self.path("agents/n1.agent")).splitlines() if line.startswith("at unix "))
+        name = next(line.split()[-1] for line in open_text(self.note_of("n1")).splitlines() if line.startswith("at unix "))
         for said in (b"GET / HTTP/1.1\r\nHost: somebody\r\n\r\n" * 8, os.urandom(400), b""):
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stranger:
                 stranger.connect("\0" + name)
@@ -495,7 +497,7 @@ class Agents(CommandTest):
         while os.path.exists(f"/proc/{process}") and time.time() < deadline:
             time.sleep(0.05)
         self.assertFalse(os.path.exists(f"/proc/{process}"))
-        self.assertEqual(os.listdir(self.path("agents")).count("n1.agent"), 0, "and its note is gone")
+        self.assertFalse(any(name.endswith(".agent") for name in os.listdir(self.path("agents"))), "and its note is gone")
 
     def ticks_of(self, process):
         """Of processor time."""
@@ -544,13 +546,12 @@ class Agents(CommandTest):
         for arguments, words in (
             (["agents", "start", "--node", "a/b", other], ["'a/b' is no node's name"]),
             (["agents", "start", "--node", "n7", "/no/such"], ["/no/such cannot be served", "No such file"]),
-            (["agents", "start", "--node", "n1", other], ["does not serve", "holdfast agents stop n1"]),
             (["agents", "stop", "n8"], ["no agent of node n8 is known"]),
         ):
             self.assert_one_sentence(self.holdfast(*arguments, expect=3).stderr, *words)
         self.make_file()
         for target, words in (("n8:/d", ["no agent of node n8 is known", "holdfast agents start --node n8 /d"]),
-                              (f"n1:{other}", ["does not serve", other])):
+                              (f"n1:{other}", [f"n1:{other}: no agent of node n1 is known", f"holdfast agents start --node n1 {other}"])):
             refused = self.holdfast("import", "out.dat", "--protect", "mirror:1", "--targets", target, expect=3)
             self.assert_one_sentence(refused.stderr, *words)
 

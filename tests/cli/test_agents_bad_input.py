@@ -107,7 +107,7 @@ class AgentsBadInput(OwnAgentsTest):
 
     # Whoever listens in an agent's place: the first bytes of its greeting are answered with those.
     def listen_in_place_of(self, node, reply):
-        with open(self.path("agents", f"{node}.agent")) as file:
+        with open(self.note_of(node)) as file:
             name = next(line.split()[-1] for line in file if line.startswith("at unix "))
         self.lose_agent(node)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -1,4 +1,5 @@
 """An agent with many clients: what it takes of its node's memory is bounded, and one that is slow holds up nobody. The clients are this test's own."""
+import glob
 import hashlib
 import os
 import selectors
@@ -29,7 +30,8 @@ class Client:
     """What docs/protocol.md says, over the socket of the node."""
 
     def __init__(self, registry, directory):
-        with open(os.path.join(registry, "n1.agent")) as file:
+        [note] = glob.glob(os.path.join(registry, "n1.*.agent"))
+        with open(note) as file:
             note = [line.split() for line in file]
         with open(os.path.join(registry, "secret")) as file:
             secret = bytes.fromhex(file.read().strip())

@@ -332,7 +332,7 @@ class Checkpoints(CheckpointTest):
 
     def test_a_node_that_does_not_answer_when_the_job_ends_is_asked_again(self):
         """Its protector has ended with something undone, and it alone can say what."""
-        pause = "agent=$(sed -n 's/^process //p' $HOLDFAST_AGENTS/far.agent); kill -STOP $agent; (sleep 2.5; kill -CONT $agent) > /dev/null 2>&1 & true"
+        pause = "agent=$(sed -n 's/^process //p' $HOLDFAST_AGENTS/far.*.agent); kill -STOP $agent; (sleep 2.5; kill -CONT $agent) > /dev/null 2>&1 & true"
         done = self.lose_far("ck/ck.1", "ck/ck.{step}", 0, protector="cat > /dev/null; exit 1", lose=pause)
         self.assertNotIn("far is protected", done.stderr)
 

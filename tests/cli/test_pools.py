@@ -239,7 +239,7 @@ class Pools(OwnAgentsTest):
 
     def test_run_has_a_killed_agent_started_again_by_the_users_command(self):
         """Together with what would do so on its node. A directory that is gone is not made anew."""
-        lose = f"note=$HOLDFAST_AGENTS/n2.agent; cp $note kept; {LOSE_AGENT}; lose n2; "
+        lose = f"note=$(ls $HOLDFAST_AGENTS/n2.*.agent); cp $note kept; {LOSE_AGENT}; lose n2; "
         back = "for i in $(seq 100); do cmp -s $note kept || break; sleep 0.1; done; echo b > b.dat"
         self.run_on("n1,n2,n3", lose + "cp kept $note; " + back)
         self.assertEqual({node: m["state"] for node, m in self.members("b.dat").items()}, {"n1": "ok", "n2": "ok", "n3": "ok"})
@@ -306,7 +306,7 @@ class Pools(OwnAgentsTest):
         self.env["HOLDFAST_DEADLINE"] = "1s"
         said = self.holdfast(*options, "cat a.dat; echo b > b.dat")
         self.assertEqual(said.stdout, "a\n")
-        self.assertIn("another agent of node n2 runs and does not answer: end it, or bring it back", said.stderr)
+        self.assertIn(f"another agent of node n2 serves {self.path('holdfast-nodes/n2')} and does not answer: end it, or bring it back", said.stderr)
         self.assertEqual(sorted(self.members("b.dat")), ["n1", "n3", "n4"])
 
     def test_a_node_that_is_lost_while_a_job_runs_is_left_out_of_new_files(self):
@@ -324,6 +324,32 @@ class Pools(OwnAgentsTest):
         with open(self.path("seen")) as seen:
             self.assertEqual(seen.read(), "first\nsecond\n")
         self.holdfast("verify", "a.dat", "b.dat", "c.dat")
+
+    def test_a_job_takes_other_directories_of_nodes_whose_agents_run(self):
+        """As a job before it, or beside it, has started them. Each directory has its agent; one of these can be stopped alone."""
+        self.run_on("n1,n2,n3", "echo first > a.dat")
+        run = ["run", "--protect", "rs:2+1", "--path", "*.dat", "--hosts", "n1,n2,n3", "--with", "env ON={node}"]
+        self.holdfast(*run, "--local", self.path("other-{node}"), "--", "sh", "-c", "cat a.dat > seen; echo second > b.dat")
+        with open(self.path("seen")) as seen:
+            self.assertEqual(seen.read(), "first\n")
+        self.assertEqual({m["path"] for m in self.json("status", "b.dat")["files"][0]["members"]}, {f"n{i}:{self.path(f'other-n{i}')}" for i in (1, 2, 3)})
+        self.holdfast("verify", "a.dat", "b.dat")
+        agents = self.json("agents", "status", "n2")
+        self.assertEqual(sorted(agent["directories"][0] for agent in agents), [self.path("disk-n2"), self.path("other-n2")])
+        self.holdfast("agents", "stop", f"n2:{self.path('other-n2')}")
+        self.assertEqual([agent["directories"] for agent in self.json("agents", "status", "n2")], [[self.path("disk-n2")]])
+        self.assertEqual(self.members("a.dat")["n2"]["state"], "ok")
+        self.assertEqual(self.members("b.dat", expect=1)["n2"]["state"], "unreached")
+
+    def test_nodes_are_simulated_in_several_directories_at_once(self):
+        for place in ("one", "two"):
+            os.mkdir(self.path(place))
+            done = subprocess.run([self.binary, "run", "--protect", "rs:2+1", "--path", "*.dat", "--simulate-nodes", "3", "--", "sh", "-c", f"echo {place} > a.dat"],
+                                  cwd=self.path(place), env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for place in ("one", "two"):
+            self.assertEqual(self.holdfast("cat", f"{place}/a.dat").stdout, f"{place}\n")
+            self.assertTrue(all(f"{place}/holdfast-nodes" in m["path"] for m in self.json("status", f"{place}/a.dat")["files"][0]["members"]))
 
     def test_hosts_come_from_a_file_or_from_the_resource_manager(self):
         with open(self.path("hostfile"), "w") as file:

@@ -46,7 +46,7 @@ echo content of $RANK > ck/ck.10.$RANK
 [ $RANK -lt $((PMI_SIZE - 1)) ] && exit 0
 unset LD_PRELOAD
 while ! "$HOLDFAST" checkpoints | grep -q whole; do sleep 0.1; done
-agent=$(sed -n 's/^process //p' "$HOLDFAST_AGENTS/n2.agent")
+agent=$(sed -n 's/^process //p' "$HOLDFAST_AGENTS"/n2.*.agent)
 kill -9 $(cut -d' ' -f4 /proc/$agent/stat) $agent
 rm -rf "$DISK-n2"
 exit 9

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -37,21 +38,28 @@ struct AgentsOptions {
 };
 
 struct Seen {
-  std::string node;
   target::AgentNote note;
   Status state;
   agent::About about;
 };
-Seen look_at(const std::string& registry, const std::string& node) {
-  Seen seen{node, {}, {}, {}};
-  auto note = target::read_note(registry, node);
-  seen.state = note.status();
-  if (!note.ok()) return seen;
-  seen.note = std::move(*note);
+Seen look_at(const std::string& registry, const target::KnownAgent& known) {
+  Seen seen{known.note, known.state, {}};
+  if (!seen.state.ok()) return seen;
   auto about = agent::ask(registry, seen.note);
   seen.state = about.ok() || !seen.note.left_dead ? about.status() : Status(Kind::lost, why_left_dead(seen.note));
   if (about.ok()) seen.about = *about;
   return seen;
+}
+
+// NODE, or NODE:DIR.
+bool is_meant(const target::AgentNote& note, const std::string& named) {
+  if (!names_a_node(named)) return note.node == named;
+  const NodePath address = parse_node_path(plain_address(named));
+  return note.node == address.node && std::count(note.directories.begin(), note.directories.end(), address.path) > 0;
+}
+
+bool is_meant(const target::AgentNote& note, const std::vector<std::string>& named) {
+  return named.empty() || std::any_of(named.begin(), named.end(), [&](const std::string& one) { return is_meant(note, one); });
 }
 
 Status check_directories(const std::vector<std::string>& directories) {
@@ -77,7 +85,7 @@ int stay(const agent::Orders& orders, const raw::Fd& lifetime) {
   while (poll(wait, 2, -1) < 0 && errno == EINTR) {
   }
   const std::string registry = agents_directory();
-  const auto note = target::read_note(registry, orders.node);
+  const auto note = target::read_note(registry, orders.node, orders.directories.front());
   if (wait[0].revents != 0) return note.ok() && note->left_dead ? fail(Status(Kind::lost, why_left_dead(*note))) : exit_ok;
   Status ended = note.ok() ? agent::end(registry, *note) : note.status();
   // It has just been killed: forgotten, it is not started again.
@@ -130,26 +138,33 @@ int start(const AgentsOptions& options) {
     orders.directories.push_back(plain_path(path_from_here(with_node(directory, orders.node))));
     if (options.make) (void)make_missing(orders.directories.back());  // whether it is there is asked next
   }
+  agent::Orders own = orders;
+  if (options.foreground) own.directories = unserved(own.node, own.directories);  // what is served stays another one's
   const auto started = start_agent(orders);
   if (!started.ok()) return fail(started.status());
   for (const std::string& directory : orders.directories) show("{}:{}\n", orders.node, directory);
   std::fflush(stdout);
-  return options.foreground && *started ? stay(orders, *started) : exit_ok;
+  return options.foreground && *started ? stay(own, *started) : exit_ok;
 }
 
-std::vector<std::string> meant(const AgentsOptions& options, const std::string& registry) {
-  return options.nodes.empty() ? target::known_nodes(registry) : options.nodes;
+Status none_known(const std::string& named) {
+  return Status(Kind::not_found,
+                names_a_node(named) ? fmt::format("no agent is known that serves {}", named) : fmt::format("no agent of node {} is known", named));
 }
 
 int status(const AgentsOptions& options) {
   const std::string registry = agents_directory();
   std::vector<Seen> all;
-  for (const std::string& node : meant(options, registry)) all.push_back(look_at(registry, node));
+  for (const target::KnownAgent& known : target::known_agents(registry))
+    if (is_meant(known.note, options.nodes)) all.push_back(look_at(registry, known));
+  for (const std::string& named : options.nodes)
+    if (std::none_of(all.begin(), all.end(), [&](const Seen& seen) { return is_meant(seen.note, named); }))
+      all.emplace_back().state = none_known(named), all.back().note.node = named;
   const bool all_up = std::all_of(all.begin(), all.end(), [](const Seen& seen) { return seen.state.ok(); });
   if (options.json) {
     nlohmann::json list = nlohmann::json::array();
     for (const Seen& seen : all)
-      list.push_back({{"node", seen.node},
+      list.push_back({{"node", seen.note.node},
                       {"host", seen.note.host},
                       {"process", seen.note.process},
                       {"state", seen.state.ok() ? "up" : "lost"},
@@ -165,32 +180,49 @@ int status(const AgentsOptions& options) {
   else {
     Table table({"node", "host", "state", ">clients", ">requests", "directories", "why"});
     for (const Seen& seen : all)
-      table.add({seen.node, seen.note.host, seen.state.ok() ? "up" : "lost", std::to_string(seen.about.clients), std::to_string(seen.about.requests),
-                 fmt::format("{}", fmt::join(seen.note.directories, ", ")), seen.state.sentence()},
+      table.add({seen.note.node, seen.note.host, seen.state.ok() ? "up" : "lost", std::to_string(seen.about.clients),
+                 std::to_string(seen.about.requests), fmt::format("{}", fmt::join(seen.note.directories, ", ")), seen.state.sentence()},
                 {Colour::none, Colour::none, seen.state.ok() ? Colour::good : Colour::bad});
     table.print("");
     for (const Seen& seen : all)
       if (seen.about.refused)
-        show("{} has hung up on {}: another secret, another version, or no client of ours\n", seen.node, plural(seen.about.refused, "connection"));
+        show("{} has hung up on {}: another secret, another version, or no client of ours\n", seen.note.node,
+             plural(seen.about.refused, "connection"));
   }
   return all_up ? exit_ok : exit_degraded;
 }
 
+// It may have been about to be started again.
+void forget_again(const AgentsOptions& options, const std::string& registry) {
+  for (const std::string& key : target::keys_to_start_again(registry)) {
+    const bool all = options.nodes.empty() || std::count(options.nodes.begin(), options.nodes.end(), target::node_of_key(key)) > 0;
+    const bool one = std::any_of(options.nodes.begin(), options.nodes.end(), [&](const std::string& named) {
+      const NodePath address = parse_node_path(names_a_node(named) ? plain_address(named) : named);
+      return !address.node.empty() && target::agent_key(address.node, address.path) == key;
+    });
+    if (all || one) target::forget_again(registry, key);
+  }
+}
+
+int stop_one(const std::string& registry, const target::KnownAgent& known) {
+  const Status status = known.state.ok() ? agent::end(registry, known.note) : known.state;
+  if (status.ok()) return exit_ok;
+  if (!known.state.ok() || status.kind() != Kind::lost) return fail(status);
+  if (const Status gone = target::forget_agent(registry, known.note); !gone) return fail(gone);
+  say("holdfast: {}; it is forgotten\n", status.sentence());
+  return exit_ok;
+}
+
 int stop(const AgentsOptions& options) {
   const std::string registry = agents_directory();
+  forget_again(options, registry);
+  const std::vector<target::KnownAgent> known = target::known_agents(registry);
   int code = exit_ok;
-  for (const std::string& node : options.nodes.empty() ? target::nodes_to_start_again(registry) : options.nodes) target::forget_again(registry, node);
-  for (const std::string& node : meant(options, registry)) {
-    const auto note = target::read_note(registry, node);
-    const Status status = note.ok() ? agent::end(registry, *note) : note.status();
-    if (status.ok()) continue;
-    if (note.ok() && status.kind() == Kind::lost) {
-      if (const Status gone = target::forget_agent(registry, *note); !gone) code = fail(gone);
-      else say("holdfast: {}; it is forgotten\n", status.sentence());
-    } else {
-      code = fail(status.kind() == Kind::not_found ? Status(Kind::not_found, fmt::format("no agent of node {} is known", node)) : status);
-    }
-  }
+  for (const std::string& named : options.nodes)
+    if (std::none_of(known.begin(), known.end(), [&](const target::KnownAgent& one) { return is_meant(one.note, named); }))
+      code = fail(none_known(named));
+  for (const target::KnownAgent& one : known)
+    if (is_meant(one.note, options.nodes)) code = std::max(code, stop_one(registry, one));
   return code;
 }
 
@@ -226,13 +258,8 @@ Result<raw::Fd> start_agent(agent::Orders orders) {
   if (!names_a_node(orders.node + ":/"))
     return Status(Kind::invalid, fmt::format("'{}' is no node's name: letters, digits, '.', '_' and '-'", orders.node));
   HF_TRY(check_directories(orders.directories));
-  if (const Seen there = look_at(orders.registry, orders.node); there.state.ok()) {
-    for (const std::string& directory : orders.directories)
-      if (std::count(there.note.directories.begin(), there.note.directories.end(), directory) == 0)
-        return Status(Kind::exists, fmt::format("an agent of node {} runs and does not serve {}; end it first: holdfast agents stop {}", orders.node,
-                                                directory, orders.node));
-    return raw::Fd();
-  }
+  orders.directories = unserved(orders.node, orders.directories);
+  if (orders.directories.empty()) return raw::Fd();
   auto started = agent::start(orders, installed_beside("agent"));
   if (started.ok()) return started;
   const Status& why = started.status();
@@ -241,17 +268,22 @@ Result<raw::Fd> start_agent(agent::Orders orders) {
 
 Status agent_is_installed() { return is_installed("agent", "no agent of a node can be started"); }
 
-std::vector<std::string> served_directories(const std::string& node) {
-  const Seen there = look_at(agents_directory(), node);
-  return there.state.ok() ? there.note.directories : std::vector<std::string>();
+std::vector<std::string> unserved(const std::string& node, const std::vector<std::string>& directories) {
+  const std::string registry = agents_directory();
+  std::map<transport::Identity, bool> answers;
+  std::vector<std::string> left;
+  for (const std::string& directory : directories) {
+    const auto note = target::read_note(registry, node, directory);
+    if (note.ok() && !answers.count(note->id)) answers[note->id] = agent::ask(registry, *note).ok();
+    if (!note.ok() || !answers[note->id]) left.push_back(directory);
+  }
+  return left;
 }
 
 std::vector<std::string> known_directories() {
-  const std::string registry = agents_directory();
   std::vector<std::string> all;
-  for (const std::string& node : target::known_nodes(registry))
-    if (const auto note = target::read_note(registry, node); note.ok())
-      for (const std::string& directory : note->directories) all.push_back(node + ":" + directory);
+  for (const target::KnownAgent& known : target::known_agents(agents_directory()))
+    for (const std::string& directory : known.note.directories) all.push_back(known.note.node + ":" + directory);
   return all;
 }
 
@@ -281,11 +313,11 @@ void add_agents(CLI::App& app, int& code) {
   starting->footer("Example:\n  holdfast agents start /nvme/me\n  holdfast run --protect rs:4+2 --targets n1:/nvme/me,n2:/nvme/me,... mpirun ./app");
   starting->callback([options, &code] { code = start(*options); });
   CLI::App* asking = agents->add_subcommand("status", "Which agents there are, and whether they answer");
-  asking->add_option("NODE", options->nodes, "Nodes (all that are known)")->type_name("");
+  asking->add_option("NODE", options->nodes, "Nodes, or NODE:DIR (all that are known)")->type_name("");
   asking->add_flag("--json", options->json, "For machines");
   asking->callback([options, &code] { code = status(*options); });
   CLI::App* ending = agents->add_subcommand("stop", "End agents");
-  ending->add_option("NODE", options->nodes, "Nodes (all that are known)")->type_name("");
+  ending->add_option("NODE", options->nodes, "Nodes, or NODE:DIR (all that are known)")->type_name("");
   ending->callback([options, &code] { code = stop(*options); });
   agents->footer("Example:\n  holdfast agents start --node n1 /nvme/me\n  holdfast agents status");
 }

@@ -9,8 +9,8 @@
 
 namespace holdfast::cli {
 
-// The agent of orders.node, unless one runs that serves all these directories: no descriptor then (agent::start). The registry is the user's
-// (agents_directory).
+// An agent of orders.node for those of these directories that none serves, beside those that run; no descriptor where each is served (agent::start). The
+// registry is the user's (agents_directory).
 Result<raw::Fd> start_agent(agent::Orders orders);
 // That what agents are is installed beside this command. Who starts many asks before that, and says it once.
 Status agent_is_installed();
@@ -21,8 +21,8 @@ std::string with_node(std::string text, const std::string& node);
 // The name by which others call this node: Slurm's in a job step of its, else the short host name.
 std::string own_node_name();
 bool is_own_node(const std::string& node);
-// What the agent of that node serves; nothing where none answers.
-std::vector<std::string> served_directories(const std::string& node);
+// Those that no agent of that node serves which answers.
+std::vector<std::string> unserved(const std::string& node, const std::vector<std::string>& directories);
 // NODE:DIR of all that agents serve which are known; whether they answer is not asked.
 std::vector<std::string> known_directories();
 

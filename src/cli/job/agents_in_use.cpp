@@ -27,12 +27,15 @@ bool has_ended(int process) { return process > 0 && ::kill(process, 0) != 0 && e
 }  // namespace
 
 AgentsInUse::AgentsInUse(const Settings& settings, JobAgents job) : registry_(agents_directory()), job_(std::move(job)) {
-  std::set<std::string> nodes;
+  std::set<std::string> addresses;
   for (const auto* directories : {&settings.local, &settings.targets})
     for (const std::string& directory : *directories)
-      if (names_a_node(directory)) nodes.insert(parse_node_path(directory).node);
-  if (nodes.empty()) return;
-  for (const std::string& node : nodes) up_.push_back(Node{node, 0, false, {}, false});
+      if (names_a_node(directory)) addresses.insert(directory);
+  if (addresses.empty()) return;
+  for (const std::string& address : addresses) {
+    const NodePath parsed = parse_node_path(address);
+    up_.push_back(Node{parsed.node, parsed.path, 0, false, {}, false});
+  }
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are the job's
@@ -104,7 +107,7 @@ void AgentsInUse::attend(Node node) {
 }
 
 Result<target::AgentNote> AgentsInUse::note_of(Node& node) const {
-  auto note = target::read_note(registry_, node.name);
+  auto note = target::read_note(registry_, node.name, node.directory);
   if (note.ok()) node.process = note->host == host_name() ? note->process : 0;
   return note;
 }
@@ -120,7 +123,7 @@ bool AgentsInUse::ask(Node& node) {
 // One that was stopped has no note any more.
 void AgentsInUse::start(Node& node) {
   const auto found = std::find_if(job_.nodes.begin(), job_.nodes.end(), [&](const NodeDirectories& one) { return one.node == node.name; });
-  const auto note = target::read_note(registry_, node.name);
+  const auto note = target::read_note(registry_, node.name, node.directory);
   if (found == job_.nodes.end() || !note.ok()) return;
   if (note->left_dead) {
     node.left = true;

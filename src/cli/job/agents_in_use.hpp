@@ -27,8 +27,8 @@ class AgentsInUse {
  private:
   using Clock = std::chrono::steady_clock;
   struct Node {
-    std::string name;
-    int process = 0;  // of its agent, where that is on this host
+    std::string name, directory;
+    int process = 0;  // of the agent, where that is on this host
     bool was_silent = false;
     agent::Restarts restarts;
     bool left = false;  // it is started no more

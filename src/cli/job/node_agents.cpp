@@ -70,11 +70,7 @@ Status make_missing(const std::string& directory) {
   return Status::from_errno(errno, directory + " cannot be made");
 }
 
-bool is_served(const NodeDirectories& node) {
-  const auto served = served_directories(node.node);
-  return std::all_of(node.directories.begin(), node.directories.end(),
-                     [&](const std::string& directory) { return std::count(served.begin(), served.end(), directory) > 0; });
-}
+bool is_served(const NodeDirectories& node) { return unserved(node.node, node.directories).empty(); }
 
 namespace {
 

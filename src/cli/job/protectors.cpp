@@ -77,6 +77,11 @@ Result<pid_t> spawn(const std::vector<std::string>& words, int input) {
   return error == 0 ? Result<pid_t>(process) : Status::from_errno(error, words[0]);
 }
 
+bool is_served(const std::string& address) {
+  const NodePath parsed = parse_node_path(address);
+  return unserved(parsed.node, {parsed.path}).empty();
+}
+
 }  // namespace
 
 std::vector<Status> Protectors::start(const checkpoint::Run& run, const Settings& settings, const std::string& with) {
@@ -137,7 +142,7 @@ bool Protectors::has_ended(One& one) {
 }
 
 // Nothing is started on a node that is lost.
-bool Protectors::is_to_be_had(const One& one) { return one.way.empty() || !served_directories(parse_node_path(one.node).node).empty(); }
+bool Protectors::is_to_be_had(const One& one) { return one.way.empty() || is_served(one.node); }
 
 std::vector<Status> Protectors::revive() {
   constexpr std::chrono::seconds between(15);
@@ -190,7 +195,7 @@ void Protectors::give_up_if_lost(One& one) const {
   constexpr int deadlines = 3;
   if (one.way.empty() || one.process < 0) return;
   const auto now = Clock::now();
-  if (!served_directories(parse_node_path(one.node).node).empty()) one.silent_since = Clock::time_point::max();
+  if (is_served(one.node)) one.silent_since = Clock::time_point::max();
   else one.silent_since = std::min(one.silent_since, now);
   if (now - one.silent_since > deadlines * std::chrono::milliseconds(deadline_ms_))
     one.is_last = true, ::kill(-one.process, SIGKILL);  // its group: the shell and what it has started

@@ -68,9 +68,9 @@ Result<SimulatedLoss> parse_simulated_loss(const std::string& text, int nodes) {
 
 void lose_simulated_node(const std::string& address, const checkpoint::Run& run) {
   const NodePath node = parse_node_path(address);
-  if (const auto note = target::read_note(agents_directory(), node.node); note.ok() && note->process > 0) {
-    target::remove_note(agents_directory(), node.node);  // nobody starts it again
-    target::forget_again(agents_directory(), node.node);
+  if (const auto note = target::read_note(agents_directory(), node.node, node.path); note.ok() && note->process > 0) {
+    target::remove_note(agents_directory(), *note);  // nobody starts it again
+    target::forget_again(agents_directory(), note->keys.front());
     kill_agent(note->process);
   }
   std::error_code ignored;

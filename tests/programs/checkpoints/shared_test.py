@@ -117,8 +117,8 @@ def while_a_node_is_lost(case, pattern, *words):
             break
         time.sleep(0.1)
     agents = json.loads(case.call(case.holdfast, "agents", "status", "--json").stdout)
-    for note in ("n6.agent", "n6.again"):  # nobody starts it again
-        os.remove(case.env["HOLDFAST_AGENTS"] + "/" + note)
+    for note in glob.glob(case.env["HOLDFAST_AGENTS"] + "/n6.*.ag*"):  # nobody starts it again
+        os.remove(note)
     os.kill(next(agent["process"] for agent in agents if agent["node"] == "n6"), signal.SIGKILL)
     while os.path.exists(case.scratch + "/holdfast-nodes/n6"):  # ranks that have its files open still add to them
         shutil.rmtree(case.scratch + "/holdfast-nodes/n6", ignore_errors=True)

@@ -76,7 +76,7 @@ class AgentOverSockets : public testing::Test {
     EXPECT_TRUE(opened.ok()) << opened.status().sentence();
     return opened.ok() ? *opened : nullptr;
   }
-  target::AgentNote note() { return *target::read_note(home_.path() + "/agents", "n1"); }
+  target::AgentNote note() { return *target::read_note(home_.path() + "/agents", "n1", directory_.path()); }
 
   transport::Reach reach_ = transport::Reach::loopback;
   TemporaryDirectory home_, directory_;

@@ -95,7 +95,7 @@ TEST_F(AgentOverSockets, new_objects_have_the_clients_permissions) {
 
 TEST_F(AgentOverSockets, a_second_agent_of_one_node_does_not_begin) {
   pid_t second = -1;
-  EXPECT_EQ(start(second), "another agent of node n1 runs\n");
+  EXPECT_EQ(start(second), "another agent of node n1 serves " + directory_.path() + "\n");
   waitpid(second, nullptr, 0);
   EXPECT_TRUE(open()->make_directory("served_on").ok());
 }
