@@ -92,13 +92,14 @@ bool look_at_place(Probe& probe) {
   return true;
 }
 
-void look_into(Probe& probe, const LookFor& what) {
+void look_into(Probe& probe, const LookFor& what, uint64_t deadline_ms) {
   const bool by_agent = names_a_node(probe.path);
   if (!by_agent && !look_at_place(probe)) return;
   target::DirectoryOptions options;
   options.may_be_renamed = !what.marker;
   if (what.mode) options.mode = *what.mode;
   if (what.marker) options.read_first = marker_name;
+  options.agent_patience_ms = deadline_ms / 4 * 3;  // the lane's deadline is for all that follows as well
   auto target = environment().open_target(probe.path, options);
   if (!target) {
     probe.status = target.status();
@@ -150,8 +151,8 @@ std::vector<Probe> probe_directories(const std::vector<std::string>& directories
     one.probe = std::make_shared<Probe>();
     one.probe->path = directory;
     one.lane = environment().lane_for(directory, std::chrono::milliseconds(deadline_ms));
-    one.ticket = one.lane->submit([probe = one.probe, what] {
-      look_into(*probe, what);
+    one.ticket = one.lane->submit([probe = one.probe, what, deadline_ms] {
+      look_into(*probe, what, deadline_ms);
       return Status();
     });
     pending.push_back(std::move(one));

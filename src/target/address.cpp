@@ -14,7 +14,7 @@ Result<std::shared_ptr<Target>> open(const std::string& address, const Directory
   const NodePath parsed = parse_node_path(address);
   if (parsed.node.empty()) return open_directory(address, options);
   const uint32_t mode = options.mode.value_or(0666) & ~umask_of_this_process() & 0777;  // the agent's own umask is nobody's
-  return open_by_agent(parsed.node, parsed.path, address, mode, options.read_first);
+  return open_by_agent(parsed.node, parsed.path, address, mode, options);
 }
 
 Result<std::shared_ptr<Target>> open_beside(const std::string& address) {

@@ -23,6 +23,7 @@ namespace {
 
 constexpr const char* again_line = "holdfast-again 1";
 constexpr const char* again_suffix = ".again";
+constexpr const char* missed_suffix = ".missed";
 constexpr uint64_t most_again_bytes = 1 << 20;
 constexpr uint64_t starter_answers_ms = 1000;
 constexpr int between_us = 20000, tries_for_turn = 500, tries_for_answer = 15;
@@ -120,6 +121,7 @@ void forget_again(const std::string& registry, const std::string& key) {
   if (!opened.ok()) return;
   const auto turn = wait_for_turn(**opened, key);  // who is about to start it has done so, and has written its file again
   (void)(*opened)->remove(key + again_suffix);
+  (void)(*opened)->remove(key + missed_suffix);
 }
 
 std::vector<std::string> keys_to_start_again(const std::string& registry) { return keys_noted(registry, again_suffix); }
@@ -151,6 +153,34 @@ bool start_again(const std::string& node, const std::string& path) {
   if (!(*opened)->try_lock(lock_of_agent(key)).ok()) return false;  // it lives, and does not answer
   const Status started = start_now(registry, key, start);
   return (started.ok() || started.kind() == Kind::busy) && answers(registry, key);
+}
+
+namespace {
+
+// By whom it was missed already, in this job or another one: that start of it does not come back.
+bool was_missed(Target& registry, const std::string& key, const transport::Identity& id) {
+  const auto missed = registry.get(key + missed_suffix, id.size());
+  return missed.ok() && std::equal(missed->begin(), missed->end(), id.begin(), id.end());
+}
+
+}  // namespace
+
+bool comes_up_again(const std::string& node, const std::string& path, std::chrono::steady_clock::time_point give_up) {
+  if (job_of_this_process().empty() || std::chrono::steady_clock::now() >= give_up) return false;
+  const std::string registry = agents_directory(), key = agent_key(node, path);
+  const auto killed = read_note(registry, key);
+  auto opened = open_registry(registry);
+  if (!killed.ok() || !opened.ok() || !read_again(registry, key).ok() || was_missed(**opened, key, killed->id)) return false;
+  transport::Identity asked{};
+  do {
+    const auto note = read_note(registry, key);
+    if (!note.ok() || note->left_dead) return false;  // it was stopped meanwhile, or is killed again and again
+    if (note->id != asked && answers(registry, key)) return true;
+    asked = note->id;
+    usleep(between_us);
+  } while (std::chrono::steady_clock::now() < give_up);
+  (void)(*opened)->put(key + missed_suffix, killed->id, false);
+  return false;
 }
 
 }  // namespace holdfast::target

@@ -1,5 +1,6 @@
 // Starting an agent again that is gone, and with it who would do that: by the first process of its node that needs it.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,5 +36,8 @@ void set_agent_starter(StartAgent start);  // nobody starts any without
 // Whether the agent of that node, which was to serve `path`, answers now. Only where this process is of its node, one process at a time, and never one
 // that was stopped.
 bool start_again(const std::string& node, const std::string& path);
+// Whether one that others start again (its watcher, `holdfast run`, its node's processes) is up until then. Waited for in processes of a job alone, once for
+// each time that it was started: where that was in vain, the registry says so to all of them (KEY.missed).
+bool comes_up_again(const std::string& node, const std::string& path, std::chrono::steady_clock::time_point give_up);
 
 }  // namespace holdfast::target

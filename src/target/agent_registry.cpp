@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <list>
 #include <map>
@@ -442,10 +443,12 @@ Result<std::shared_ptr<Target>> open_beside_by_agent(const std::string& node, co
 }
 
 Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode,
-                                              const std::string& read_first) {
-  auto opened = open_now(node, path, label, mode, read_first);
-  if (opened.ok() || opened.status().kind() != Kind::lost || !start_again(node, path)) return opened;
-  return open_now(node, path, label, mode, read_first);
+                                              const DirectoryOptions& options) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(options.agent_patience_ms);
+  auto opened = open_now(node, path, label, mode, options.read_first);
+  if (opened.ok() || opened.status().kind() != Kind::lost) return opened;
+  if (!start_again(node, path) && !comes_up_again(node, path, give_up)) return opened;
+  return open_now(node, path, label, mode, options.read_first);
 }
 
 }  // namespace holdfast::target

@@ -7,6 +7,7 @@
 
 #include "base/status.hpp"
 #include "target/agent.hpp"
+#include "target/directory.hpp"
 #include "transport/greeting.hpp"
 
 namespace holdfast::target {
@@ -67,8 +68,9 @@ std::vector<std::string> unreached_addresses();
 Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode);
 // A connection of its own beside that, which goes with the target.
 Result<std::shared_ptr<Target>> open_beside_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode);
-// On the agent's own node the directory itself (agent_near.hpp), else over that connection. Kind::not_found where no agent of that node is known, Kind::lost where it does not answer.
+// On the agent's own node the directory itself (agent_near.hpp), else over that connection. Kind::not_found where no agent of that node is known, Kind::lost
+// where it does not answer, and is not up again within `options.agent_patience_ms` where others start it.
 Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode,
-                                              const std::string& read_first = "");
+                                              const DirectoryOptions& options = {});
 
 }  // namespace holdfast::target

@@ -27,6 +27,8 @@ struct DirectoryOptions {
   bool may_be_renamed = false;
   // A small object that who opens the directory reads at once: where each call costs a wait, it comes with the opening.
   std::string read_first = {};
+  // So long an agent is waited for that is being started again, in processes of a job (docs/agents.md).
+  uint64_t agent_patience_ms = 0;
   // For tests: do as on a kernel without openat2 (before 5.6), and on a file system without OFD locks.
   bool without_openat2 = false;
   bool without_ofd_locks = false;

@@ -151,6 +151,13 @@ class Agents(CommandTest):
         self.assertEqual(done.stderr, "")
         self.assertEqual(self.member_states("b.dat"), {"n1": "ok", "n2": "ok", "n3": "ok"})
 
+    def test_a_file_opened_while_an_agent_is_being_started_again_has_it_as_a_member(self):
+        """Of another node: none of the program's processes can start it."""
+        done = self.run_and_lose("sed -i 's/^place .*/place another-host/' $HOLDFAST_AGENTS/n2.*.again; kill -STOP $watcher; kill -9 $agent; "
+                                 "(sleep 1; kill -CONT $watcher) & echo b > b.dat")
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(self.member_states("b.dat"), {"n1": "ok", "n2": "ok", "n3": "ok"})
+
     def test_an_agent_that_is_stopped_stays_stopped_while_the_job_runs(self):
         self.env["HOLDFAST"] = str(self.binary)
         self.run_and_lose("(unset LD_PRELOAD; $HOLDFAST agents stop n2); sleep 4; [ ! -e $HOLDFAST_AGENTS/n2.*.agent ] && [ ! -e /proc/$agent ]")
