@@ -547,6 +547,34 @@ class Agents(CommandTest):
         self.assert_one_sentence(self.holdfast("run", "--protect", "rs:2+1", "--simulate-nodes", "3", "--targets", "/a,/b", "true", expect=2).stderr,
                                  "--simulate-nodes and --targets")
 
+    def run_on_targets(self, script, targets, *options, scheme="rs:2+1"):
+        return self.holdfast("run", "--protect", scheme, "--path", "*.dat", "--targets", ",".join(targets), *options, "--", "sh", "-c", script)
+
+    def test_run_starts_the_agents_of_targets_and_names_what_lies_on_nodes_only(self):
+        """A set of nodes' directories, by the way that is told to the nodes; in an allocation what they hold is brought to its path."""
+        names = [f"n{i}" for i in (1, 2, 3)]
+        for node in names:
+            os.mkdir(self.path(f"{node}.disk"))
+        targets = [f"{node}:{self.path(f'{node}.disk')}" for node in names]
+        with_command = ("--with", "env ON={node}")
+        done = self.run_on_targets("echo a > a.dat", targets, *with_command)
+        self.assert_one_sentence(done.stderr, "1 file lies on the nodes' disks only", f"holdfast drain '{self.path('a.dat')}'")
+        self.assertEqual(self.member_states("a.dat"), dict.fromkeys(names, "ok"))
+        self.env["PBS_JOBID"] = "17.server"
+        self.assertEqual(self.run_on_targets("echo b > b.dat", targets, *with_command).stderr, "")
+        for name, content in (("a.dat", "a\n"), ("b.dat", "b\n")):
+            self.assertEqual(open_text(self.path(name)), content, "is plain")
+        shared = self.make_targets(2)
+        os.mkdir(self.path("n9.disk"))
+        # Which nodes' agents may be started --hosts says. What two shared directories hold as well outlives the node.
+        mixed = [f"n9:{self.path('n9.disk')}", *shared]
+        self.assertEqual(self.run_on_targets("echo c > c.dat", mixed, *with_command, "--hosts", "n9", scheme="mirror:3").stderr, "")
+        self.assertEqual(self.holdfast("cat", "c.dat").stdout, "c\n")
+        self.assertEqual(len(self.json("status", "c.dat")["files"][0]["members"]), 3)
+        missing = self.holdfast("run", "--protect", "mirror:2", "--targets", f"n7:{self.path('no-such')},n8:{self.path('no-such')}", *with_command, "true", expect=2)
+        self.assertIn("no-such cannot be served", missing.stderr)
+        self.assertFalse(os.path.exists(self.path("no-such")), "a mount may be missing")
+
     def test_bad_input_is_told_in_one_sentence(self):
         [address] = self.start(1)
         other = self.make_targets(1)[0]

@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/node_path.hpp"
 #include "base/say.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/entry.hpp"
@@ -101,13 +102,26 @@ Result<uint64_t> drain_file(const std::string& path, const Settings& settings) {
   return size;
 }
 
-Result<std::vector<FileOnNodes>> files_on_nodes(const std::vector<std::string>& local, const Settings& settings) {
-  const auto pool = catalog::look_at_pool(local, settings.deadline_ms);
-  if (!pool) return pool.status();
-  const auto manifests = catalog::list_set(*pool);
+namespace {
+
+// A set may have directories that all nodes share as well.
+bool is_lost_with_its_nodes(const layout::Manifest& manifest) {
+  const auto on_nodes =
+      std::count_if(manifest.members.begin(), manifest.members.end(), [](const layout::ManifestMember& member) { return names_a_node(member.path); });
+  return on_nodes > manifest.geometry.scheme.m;
+}
+
+}  // namespace
+
+Result<std::vector<FileOnNodes>> files_on_nodes(const Settings& settings) {
+  const auto set =
+      settings.local.empty() ? catalog::open_set(settings.targets, settings) : catalog::look_at_pool(settings.local, settings.deadline_ms);
+  if (!set) return set.status();
+  const auto manifests = catalog::list_set(*set);
   if (!manifests) return manifests.status();
   std::vector<FileOnNodes> files;
   for (const layout::Manifest& manifest : *manifests) {
+    if (!is_lost_with_its_nodes(manifest)) continue;
     const catalog::Entry entry = catalog::look_at_entry(manifest.path);
     if (entry.kind == catalog::EntryKind::stub && entry.stub.file_id == manifest.file_id) files.push_back({manifest.path, manifest.job});
   }

@@ -17,7 +17,7 @@ struct FileOnNodes {
   std::string path;
   std::string job;  // that has committed last (layout/manifest.hpp)
 };
-// Files of which the directories `local` (NODE:DIR) of a pool hold parts, and which are found at their paths. In the order of these.
-Result<std::vector<FileOnNodes>> files_on_nodes(const std::vector<std::string>& local, const Settings& settings);
+// Files of the pool or the set that would be lost with the disks of all its nodes, and which are found at their paths. In the order of these.
+Result<std::vector<FileOnNodes>> files_on_nodes(const Settings& settings);
 
 }  // namespace holdfast::cli

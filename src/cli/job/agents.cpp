@@ -236,8 +236,8 @@ std::string why_left_dead(const target::AgentNote& note) {
 }
 
 std::string with_node(std::string text, const std::string& node) {
-  constexpr std::string_view place = "{node}";
-  for (size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + node.size())) text.replace(at, place.size(), node);
+  for (size_t at = text.find(node_mark); at != std::string::npos; at = text.find(node_mark, at + node.size()))
+    text.replace(at, node_mark.size(), node);
   return text;
 }
 

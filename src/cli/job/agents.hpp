@@ -1,6 +1,7 @@
 // Starting agents on this node.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/serve.hpp"
@@ -16,7 +17,8 @@ Result<raw::Fd> start_agent(agent::Orders orders);
 Status agent_is_installed();
 // One line about an agent whose note says that it is left dead.
 std::string why_left_dead(const target::AgentNote& note);
-// With the node's name in the place of "{node}".
+inline constexpr std::string_view node_mark = "{node}";
+// With the node's name in the place of that.
 std::string with_node(std::string text, const std::string& node);
 // The name by which others call this node: Slurm's in a job step of its, else the short host name.
 std::string own_node_name();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <map>
 #include <thread>
 
 #include "base/config.hpp"
@@ -41,6 +42,18 @@ void start_there(const std::vector<NodeDirectories>& nodes, const AgentStart& ho
   if (!late.empty())
     say("holdfast: '{}' has not ended within {} s for {} and was ended: bring these nodes up, or leave them out of --hosts\n", how.with,
         std::chrono::duration_cast<std::chrono::seconds>(how.patience).count(), fmt::join(late, ", "));
+}
+
+// The node's directories with {node}, as those of the other nodes are called too.
+std::vector<std::string> patterns_of(const JobAgents& job, const NodeDirectories& node) {
+  if (!job.patterns.empty()) return job.patterns;
+  std::vector<std::string> patterns;
+  for (std::string directory : node.directories) {
+    for (size_t at = directory.find(node.node); at != std::string::npos; at = directory.find(node.node, at + node_mark.size()))
+      directory.replace(at, node.node.size(), node_mark);
+    patterns.push_back(std::move(directory));
+  }
+  return patterns;
 }
 
 // Nodes of a Slurm job: a process that a step leaves behind may die with it, so the agents are a step of their own.
@@ -94,6 +107,13 @@ Status start_here(const NodeDirectories& node, const AgentStart& how) {
   return {};
 }
 
+Status start_in_steps(const std::vector<NodeDirectories>& nodes, const JobAgents& job) {
+  std::map<std::vector<std::string>, std::vector<NodeDirectories>> alike;
+  for (const NodeDirectories& node : nodes) alike[patterns_of(job, node)].push_back(node);
+  for (const auto& [patterns, group] : alike) HF_TRY(start_in_step(group, patterns, job.how));
+  return {};
+}
+
 }  // namespace
 
 Status start_agents(const JobAgents& job) {
@@ -107,14 +127,14 @@ Status start_agents(const JobAgents& job) {
   }
   if (elsewhere.empty()) return {};
   if (!job.how.with.empty()) start_there(elsewhere, job.how);
-  else if (in_step) return start_in_step(elsewhere, job.patterns, job.how);
+  else if (in_step) return start_in_steps(elsewhere, job);
   return {};
 }
 
 bool start_again(const JobAgents& job, const NodeDirectories& node) {
   AgentStart how = job.how;
   how.makes_missing = false;
-  if (is_in_step(how)) return SlurmStep::start({node.node}, job.patterns, how).ok();
+  if (is_in_step(how)) return SlurmStep::start({node.node}, patterns_of(job, node), how).ok();
   if (is_here(node, how)) return (void)start_agent(orders_for(node, how)), true;
   if (how.with.empty()) return false;
   (void)run_commands({words_there(node, how)}, how.patience);

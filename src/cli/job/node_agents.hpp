@@ -26,7 +26,7 @@ struct AgentStart {
 // The agents that a command has started, or may start.
 struct JobAgents {
   std::vector<NodeDirectories> nodes;
-  std::vector<std::string> patterns;  // their directories, with {node}
+  std::vector<std::string> patterns;  // their directories, with {node}; empty: by their names
   AgentStart how;
 };
 

@@ -28,12 +28,39 @@ constexpr int deadlines_for_a_start = 3;                       // of an agent on
 
 }  // namespace
 
+namespace {
+
+void add_directory(std::vector<NodeDirectories>& nodes, const NodePath& address) {
+  const auto same = std::find_if(nodes.begin(), nodes.end(), [&](const NodeDirectories& one) { return one.node == address.node; });
+  (same == nodes.end() ? nodes.emplace_back(NodeDirectories{address.node, {}}) : *same).directories.push_back(address.path);
+}
+
+// Of targets that name their nodes: the agents that can be started from here. No directory is made, for a mount may be missing; and what cannot be
+// started is a lost target, which may be borne.
+Result<JobAgents> start_agents_of_targets(const Settings& settings, const PoolOptions& options) {
+  const auto hosts = hosts_of_job(options.hosts);
+  if (!hosts) return hosts.status();
+  JobAgents job{{}, {}, {options.with, options.linger_s, false}};
+  job.how.patience = deadlines_for_a_start * std::chrono::milliseconds(settings.deadline_ms);
+  for (const std::string& target : settings.targets) {
+    const NodePath address = parse_node_path(target);
+    const bool is_meant = hosts->empty() || std::count(hosts->begin(), hosts->end(), address.node) > 0;
+    if (!address.node.empty() && is_meant) add_directory(job.nodes, address);
+  }
+  if (const Status started = start_agents(job); !started) say("holdfast: {}\n", started.sentence());
+  return job;
+}
+
+}  // namespace
+
 Result<JobAgents> resolve_pool(Settings& settings, const PoolOptions& options) {
   std::vector<std::string> patterns, resolved;
   for (const std::string& directory : settings.local) (names_a_node(directory) ? resolved : patterns).push_back(directory);
   if (patterns.empty()) {
+    if (settings.protects() && std::any_of(settings.targets.begin(), settings.targets.end(), names_a_node))
+      return start_agents_of_targets(settings, options);
     if (options.hosts.empty()) return JobAgents();
-    return Status(Kind::invalid, "--hosts names the nodes that give the directory of --local: give --local '/DIR-{node}'");
+    return Status(Kind::invalid, "--hosts names the nodes that give the directory of --local, or those of --targets: give --local '/DIR-{node}'");
   }
   if (!resolved.empty())
     return Status(Kind::invalid, fmt::format("--local names {} of one node and {} of each; name one kind", resolved[0], patterns[0]));
@@ -137,7 +164,7 @@ int drain_all(const std::vector<std::string>& files, const Settings& settings, i
 }  // namespace
 
 int end_pool(const Settings& settings, const PoolOptions& options, int code) {
-  const auto found = files_on_nodes(settings.local, settings);
+  const auto found = files_on_nodes(settings);
   if (!found) {
     say("holdfast: which files lie on nodes only cannot be told: {}\n", found.status().sentence());
     return code == 0 ? exit_stranded : code;

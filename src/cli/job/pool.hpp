@@ -16,8 +16,8 @@ struct PoolOptions {
   uint64_t linger_s = 60;  // of agents that are started
 };
 
-// What --local says of every node becomes NODE:DIR of each node; directories and agents are made where they are missing. What comes out is what this
-// may start again.
+// What --local says of every node becomes NODE:DIR of each node; directories and agents are made where they are missing. For --targets NODE:DIR the agents
+// are. What comes out is what this may start again.
 Result<JobAgents> resolve_pool(Settings& settings, const PoolOptions& options);
 // Nodes of this machine: a directory and an agent each. They are kept, and the agents end a while after their last client.
 Result<JobAgents> simulate_nodes(int count, Settings& settings, const PoolOptions& options);

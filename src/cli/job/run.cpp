@@ -206,14 +206,12 @@ void end_profile(JobLog& log, int code) {
   else if (!log.was_named()) say("holdfast: the job's profile: holdfast report {}\n", shell_word(*written));
 }
 
-// Disks of other nodes, that is: directories of simulated ones lie where the user works.
-bool keeps_on_nodes(const Settings& settings, const RunOptions& options) {
-  return settings.protects() && !settings.local.empty() && options.simulated_nodes == 0;
-}
-
 bool uses_agents(const Settings& settings) {
   return settings.protects() && (!settings.local.empty() || std::any_of(settings.targets.begin(), settings.targets.end(), names_a_node));
 }
+
+// Disks of other nodes, that is: directories of simulated ones lie where the user works.
+bool keeps_on_nodes(const Settings& settings, const RunOptions& options) { return uses_agents(settings) && options.simulated_nodes == 0; }
 
 // Only what has to do something while the job runs, or once it has ended, stays beside it.
 int start(const Settings& settings, const RunOptions& options, const std::vector<std::string>& exported, std::optional<JobLog>& log) {
@@ -332,14 +330,15 @@ void add_replicas(CLI::App& sub, RunOptions& options) {
 }
 
 void add_pool(CLI::App& sub, PoolOptions& pool) {
-  sub.add_option("--hosts", pool.hosts, "The nodes that give the directory of --local, if no resource manager names them")->type_name("LIST|FILE");
+  sub.add_option("--hosts", pool.hosts, "The nodes of --local, or those of --targets whose agents may be started, if no resource manager names them")
+      ->type_name("LIST|FILE");
   sub.add_option("--with", pool.with, "Command that starts the agents of other nodes, such as 'ssh {node}' (in a Slurm job: a job step)")
       ->type_name("COMMAND");
   sub.add_option("--agent-linger", pool.linger_s, "Agents that this run starts end after so many seconds without a connection (60)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 1000000000));
   sub.add_option("--drain", pool.drain,
-                 "What becomes plain at its own path. Files that lie only on nodes of --local: with end all of them when the program "
+                 "What becomes plain at its own path. Files that lie only on nodes' disks: with end all of them when the program "
                  "has ended (the default in an allocation), with none they are only named. Checkpoints: with last the newest whole one "
                  "at the end (the default), with every:N also each N-th one during the run, with none it is only named")
       ->type_name("WHEN");
