@@ -62,7 +62,7 @@ Result<layout::Geometry> geometry_from(const Settings& settings) {
   return g;
 }
 
-// As many directories of a pool as a row needs, or striping_factor of them: more take part in one file's bandwidth, and no more may be lost.
+// As many directories of a pool as a row needs, or striping_factor of them. More take part in one file's bandwidth, and no more may be lost.
 int most_of_pool(const Settings& settings) {
   const auto scheme = layout::Scheme::parse(settings.protect.value_or(""));
   const int wanted = std::max(settings.striping_factor.value_or(0), scheme ? scheme->width() : 1);

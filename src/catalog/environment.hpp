@@ -32,7 +32,7 @@ class Environment {
   virtual int fsync_all(std::span<const int> fds);
   // What helps so many targets to wait for several things at the same time (target/side_by_side.hpp) is there from now on.
   virtual void help_targets(int /*targets*/) {}
-  // The content is written to the device, and no device flushed: what the file system notes down after this, a new name for it, is not kept by a
+  // The content is written to the device, and no device flushed. What the file system notes down after this, a new name for it, is not kept by a
   // power cut without the content. An fsync where there is no such call.
   virtual int write_out(int fd) = 0;
   virtual int fchmod(int fd, mode_t mode) = 0;

@@ -58,7 +58,7 @@ Status check_reachable(const Located& located) {
                                         located.manifest.path));
 }
 
-// Takes away what leads to the file, for good, before anything of it goes: what is cut short after that leaves no file that is half there.
+// Takes away what leads to the file, for good, before anything of it goes. What is cut short after that leaves no file that is half there.
 // The sidecar stays in the same directory, under a name as a creator leaves it that died.
 Status remove_from_path(const std::string& full, bool entry_too, bool entry_is_data, std::string& sidecar) {
   sidecar = new_sidecar_beside(full);

@@ -187,9 +187,9 @@ std::set<std::string> complete_of(std::vector<Member>& members, const std::set<s
 
 }  // namespace
 
-// A member that was away when the file was completed has a note still, and its manifest of before. So all are asked, not those with a note alone; and
-// each gives up only what it does not know to be complete, for those who know that may be away by now. Of what another one knows to be complete it
-// gives up the note: its units may be good, and a repair may be at work there.
+// A member that was away when the file was completed has a note still, and its manifest of before. So all are asked, not those with a note alone.
+// Each gives up only what it does not know to be complete, for those who know that may be away by now. Of what another one knows to be complete it
+// gives up the note. Its units may be good, and a repair may be at work there.
 void remove_growing(const std::vector<std::string>& directories, const std::function<bool(const std::string& owner)>& is_meant,
                     uint64_t deadline_ms) {
   auto pool = look_at_pool(directories, deadline_ms);

@@ -279,7 +279,7 @@ class Opening {
     return {};
   }
 
-  // What is lost, or full, by now is left out like what has not answered; what is no directory of a pool is the user's to mend.
+  // What is lost, or full, by now is left out like what has not answered. What is no directory of a pool is the user's to mend.
   Status join_or_leave_out(const std::string& path) {
     const Status joined = join_one(path);
     return joined || joined.kind() == Kind::invalid ? joined : leave_out(path, joined);
@@ -440,7 +440,7 @@ Result<Member> prepare_pool_member(const Located& file, int index, const std::st
 
 namespace {
 
-// Racks of the members as far as the file of domains knows their nodes; a node that it does not name is a rack of its own.
+// Racks of the members as far as the file of domains knows their nodes. A node that it does not name is a rack of its own.
 Ring ring_of(const Located& file, const std::map<std::string, Domain>& domains) {
   Ring ring{{}, size_t(file.manifest.geometry.scheme.width())};
   for (const Member& member : file.members) {

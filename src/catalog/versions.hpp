@@ -13,7 +13,7 @@
 
 namespace holdfast::catalog {
 
-// Which nodes of `all` (addresses, in the pool's order) keep what `own` writes: disjoint groups of `width` neighbours, the last one with the
+// Which nodes of `all` (addresses, in the pool's order) keep what `own` writes. Groups are disjoint, of `width` neighbours, the last one with the
 // remainder. `own` first, then its neighbours in turn.
 std::vector<std::string> group_of(const std::vector<std::string>& all, const std::string& own, size_t width);
 // The same where nodes are lost together: no group has more nodes of a rack than it must, and a node that `domains` does not name is a rack of its own.
@@ -23,7 +23,7 @@ std::vector<std::string> group_of(const std::vector<std::string>& all, const std
 // Members and their directories for a version with `bytes` of content that is about to be written on node `own` (an address of
 // `settings.local`). Nodes that do not answer are lost members where fewer are left in the group than a row has units.
 // Where the group has fewer than K + 1 others of the job take their places; Kind::lost where these are too few as well. `of`: the version that it
-// takes the place of. `left_out`: nodes that take no part, by address; those that cannot make its directory are added.
+// takes the place of. `left_out`: nodes that take no part, by address. Those that cannot make its directory are added.
 using LeftOut = std::map<std::string, Status>;
 Result<Located> prepare_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode, const Settings& settings,
                                 const layout::Manifest* of = nullptr, LeftOut* left_out = nullptr);

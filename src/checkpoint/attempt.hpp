@@ -13,8 +13,8 @@
 
 namespace holdfast::checkpoint {
 
-// The highest number and the latest id that any attempt of the run has had of which something is left, be it an empty directory on one node; number 0 where there
-// was none. Of an attempt that nodes alone know which are lost now nothing is known: its number may be given again, its id is its own.
+// The highest number and the latest id of any attempt of the run of which something is left (an empty directory on one node will do); number 0 for
+// none. Of an attempt that nodes alone know which are lost now nothing is known: its number may be given again, its id is its own.
 layout::Attempt last_attempt(const Survey& survey, const std::string& run);
 // The one after these and after `last_begun`. `drawn`: by new_attempt_id(). Its time gives way where a clock is late: who begins with what another one has
 // written is later than that.
@@ -41,8 +41,8 @@ void make_directories(const Run& run, const Patterns& patterns);
 // scheme bears. Null where there is none. `later_run` may be empty.
 const Checkpoint* unreadable_after(const Survey& survey, const std::string& run, const Age& begun, const std::string& later_run);
 
-// Whether ranks of the attempt may be on that node (an address), which does not answer: not where each of them has a file of `newest` of its own, or a roll, and
-// all of these were written on other nodes. A rank stays on its node for an attempt.
+// Whether ranks of the attempt may be on that node (an address), which does not answer. Not where each of them has a file of `newest` of its own, or
+// a roll, and all of these were written on other nodes. A rank stays on its node for an attempt.
 bool may_have_ranks(const std::string& node, const Survey& survey, const Run& run, const Checkpoint& newest, const Patterns& patterns);
 
 // While an attempt runs: what can be seen of the checkpoint that it has begun with on the nodes. Nothing where it has begun with none there.
@@ -51,8 +51,8 @@ bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found, const
 // It has a whole checkpoint of its own: what it began with may have been dropped.
 bool is_past_beginning(const std::vector<catalog::FoundVersion>& found, const Run& run);
 
-// A version that is too old goes from all nodes that answer, and then its local copy. Where the job is in the version's attempt still, the node that has
-// written it remembers its name: the number must not be given again, for a node that does not answer may come back with this version.
+// A version that is too old goes from all nodes that answer, and then its local copy. Where the job is in the version's attempt still, the node that
+// has written it remembers its name. The number must not be given again, for a node that does not answer may come back with this version.
 Status drop(const layout::Manifest& manifest, const layout::Attempt& attempt_now, const Settings& settings);
 
 }  // namespace holdfast::checkpoint

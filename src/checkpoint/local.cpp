@@ -169,7 +169,7 @@ int LocalFiles::make_for_program(const std::string& path, mode_t mode) const {
   return again ? open_for_program(path, flags, mode) : (errno = again.to_errno(), -1);
 }
 
-// Before any file is begun there, by whoever comes first, and durable: what is written is to be told from what was written before the node lost power.
+// Before any file is begun there, by whoever comes first, and durable. What is written is to be told from what was written before the node lost power.
 Status LocalFiles::note_boot() const {
   const auto now = catalog::read_beginning(boot_id, most_boot_bytes);
   if (!now) return {};  // nobody says

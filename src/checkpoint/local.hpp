@@ -60,9 +60,9 @@ inline bool is_settled(State state) {
 // By a program, in this attempt, whatever has become of it: not made from a version, and no note.
 inline bool is_written_here(State state) { return state != State::restored && state != State::hidden && state != State::dropped; }
 
-// A file's name there. `number` is 0 of what was restored, 1 of what was first written, and one more each time it is written anew. `written` is one
-// more with each file that is written on this node, and `turn` with each that its rank writes of another step than its last one. `writers` and `writer` as in
-// layout::Version; with 0 `writers` a rank that writes another one's file is said, by one more than its number. A roll's content are the names that it lists.
+// A file's name there. `number` is 0 of what was restored, 1 of what was first written, and one more each time it is written anew. `written` counts
+// files that are written on this node. `turn` is one more with each that its rank writes of another step than its last one. `writers` and `writer` as
+// in layout::Version; with 0 `writers` a rank that writes another's file is one more than its number. A roll's content are the names that it lists.
 struct LocalName {
   enum Kind : uint8_t { of_user, roll_of_rank, roll_of_all };
   uint64_t step = 0;
@@ -134,7 +134,7 @@ class LocalFiles {
   // Somebody goes on with what those have left who are dead by now.
   void forget_dead(const LocalName& name) const;
 
-  // The files of all states at one time, for who asks more than one question: each listing costs as many calls of the system as there are states.
+  // The files of all states at one time, for who asks more than one question. Each listing costs as many calls of the system as there are states.
   class Listed {
    public:
     // The newest that a program is to see of the user's file; nothing where there is none, or it was removed.

@@ -20,9 +20,9 @@ Result<ProtectedNow> protect(const std::string& path, const layout::Version& ver
 // A roll (roll.hpp), which has no content. Kind::invalid where it lists more files than a manifest has room for.
 Result<ProtectedNow> protect_roll(const layout::Version& version, const std::string& own, const Settings& settings);
 
-// A version that lacks parts is written again as a whole one, by its own scheme, over those of `nodes` that answer, and the old one goes then: it
-// can be read all the while. A node that fails on the way, or has no room, is left out as long as there are enough others. Not ok, and all is as
-// before, where the nodes are too few.
+// A version that lacks parts is written again as a whole one, by its own scheme, over those of `nodes` that answer. The old one goes then: it can be
+// read all the while. A node that fails on the way, or has no room, is left out as long as there are enough others. Not ok, and all is as before,
+// where the nodes are too few.
 Status renew(const layout::Manifest& manifest, const std::vector<std::string>& nodes, const Settings& settings);
 
 // The version's content, checked, in a new file at `path`, or `over` the bytes of one of that size. `progress`: false ends it.

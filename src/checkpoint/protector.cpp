@@ -137,7 +137,7 @@ bool Protector::seal_if_complete(const LocalName& name) {
   return lost.ok();
 }
 
-// What the checkpoint that this attempt began with has lost with its nodes: each node makes its share of the files anew, one at a time, and what the
+// What the checkpoint that this attempt began with has lost with its nodes. Each node makes its share of the files anew, one at a time, and what the
 // program writes comes first. What cannot be made anew now is left to the next attempt.
 bool Protector::renew_next() {
   if (!run_.from || run_.from->drained || renewed_ || !files_.list(State::closed).empty()) return false;

@@ -72,8 +72,8 @@ bool others_are_enough(const Manifest& manifest) {
   return current <= manifest.geometry.scheme.m;
 }
 
-// A commit by few members counts only once the sidecar has it (write_manifest): what members hold beside what the sidecar says of them was
-// written by the half of a network that could not reach it, and whoever wrote it was told so.
+// A commit by few members counts only once the sidecar has it (write_manifest). What members hold beside what the sidecar says of them was written by
+// the half of a network that could not reach it. Whoever wrote it was told so.
 void pass_over_what_never_counted(Copies& copies, const catalog::Located& located, const Manifest& sidecar) {
   for (size_t member = 0; member < copies.manifests.size(); ++member) {
     const auto& copy = copies.manifests[member];
@@ -95,7 +95,7 @@ bool of_several_commits(const Copies& copies) {
   return false;
 }
 
-// Who holds no lock may ask one member before a commit and the next one after it, which makes a current member look stale: ask again.
+// Who holds no lock may ask one member before a commit and the next one after it, which makes a current member look stale. Ask again.
 Copies collect_one_commit(Members& members, const catalog::Located& located) {
   for (int again = 0;; ++again) {
     Copies copies = collect(members, located);

@@ -120,8 +120,8 @@ struct ManifestCopy {
   const Manifest* manifest;
   std::string_view holder;
 };
-// The newest of them; null where there are none. Two writers, of whom the second could not reach what the first had written to before it
-// was killed, leave copies of one epoch: those on members that another of that epoch calls stale, or has no more, are passed over.
+// The newest of them; null where there are none. Two writers may leave copies of one epoch, if the second could not reach what the first had written
+// to before it was killed. Those on members that another of that epoch calls stale, or has no more, are passed over.
 const Manifest* newest_of(std::span<const ManifestCopy> copies);
 // Whether a manifest calls the member with this uuid stale, or knows no such member. False for an empty one.
 bool disowns(const Manifest& manifest, std::string_view holder);

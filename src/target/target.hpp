@@ -20,8 +20,8 @@ namespace holdfast::target {
 
 enum class OpenMode : uint8_t { read, write /* read and write, must exist */, create /* read and write, created if missing */ };
 
-// Who writes a page of an object. shared: other nodes write other bytes of the same page at the same time, and no write may carry what its own
-// node remembers of them (nodes that cache write whole pages, unless they are told not to).
+// Who writes a page of an object. shared: other nodes write other bytes of the same page at the same time. No write may carry what its own node
+// remembers of them: nodes that cache write whole pages, unless they are told not to.
 enum class Pages : uint8_t { own, shared };
 
 // Blocks of an object, and what their checksums are bound to (coding/checksum.hpp).
@@ -54,9 +54,9 @@ class Object {
   virtual Result<std::vector<uint64_t>> checksums(const CheckedBlocks& blocks);
   // All of it or an error; a short write of the system is continued, then reported.
   virtual Status write(uint64_t offset, std::span<const iovec> from) = 0;
-  // Makes these bytes of the object memory of this process, once for each object: they are allocated (zeros where there was nothing)
-  // and what write() puts wholly between them is copied there, with the kernel at once and without a system call. False where memory and
-  // the object's other readers and writers could differ, or a full device would be found too late; it may have grown by zeros then.
+  // Makes these bytes of the object memory of this process, once for each object. They are allocated (zeros where there was nothing). What write()
+  // puts wholly between them is copied there, with the kernel at once and without a system call. False where memory and the object's other readers
+  // and writers could differ, or a full device would be found too late. It may have grown by zeros then.
   virtual bool map(uint64_t /*offset*/, uint64_t /*bytes*/) { return false; }
   virtual Status sync() = 0;
   // What was written goes to where another node's next open sees it (Target::caches_by_node); no device is waited for.
@@ -99,11 +99,11 @@ class Target {
   virtual std::optional<DirectoryId> directory_id() const { return {}; }
   // The address by which nodes' agents ask each other for what lies here; empty where none serves it.
   virtual std::string address_for_agents() const { return ""; }
-  // The sum of all terms, which fill no more than `into`. The first one's agent is this one's: it adds its part to what the next one answers, and
-  // so on, so that no node gets or sends more than one term's bytes. Kind::unsupported where no agent serves it.
+  // The sum of all terms, which fill no more than `into`. The first one's agent is this one's. It adds its part to what the next one answers, and so
+  // on, so that no node gets or sends more than one term's bytes. Kind::unsupported where no agent serves it.
   virtual Status sum(std::span<const SumTerm> terms, ByteSpan into);
-  // Each node keeps what it has read and written for itself (NFS, FUSE): it sees what others wrote there after their sync or write_back
-  // and a new open of its own.
+  // Each node keeps what it has read and written for itself (NFS, FUSE). It sees what others wrote there after their sync or write_back and a new
+  // open of its own.
   virtual bool caches_by_node() const { return false; }
   virtual Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode, Pages pages = Pages::own) = 0;
   // open(name, OpenMode::create, pages) for whoever goes on with a call on the object at once: where an open costs a wait, a failure of it comes
@@ -132,7 +132,7 @@ class Target {
   virtual Status remove(const std::string& name) = 0;          // an object; not_found where there is none
   // With all that is in it; missing is ok. It is gone for good before the first of that goes: after a crash it is there whole, or not at all.
   virtual Status remove_directory(const std::string& name) = 0;
-  // Gives free a name that something else than an object has taken (a directory, a link, a FIFO): that is moved to another name beside it
+  // Gives free a name that something else than an object has taken (a directory, a link, a FIFO). That is moved to another name beside it
   // and never followed. An object stays; nothing there is ok.
   virtual Status set_aside(const std::string& name) = 0;
   virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;  // "" is the target itself
@@ -146,8 +146,8 @@ class Target {
     std::vector<iovec> from;
   };
   virtual Status write_together(std::span<const ObjectWrite> writes);
-  // The end of a commit here, as one call, for where each call costs a wait: this is still the directory that was opened, `written` still stand in
-  // it, and with `durable` they are synced, and `left` too: what was written through handles that were let go of since. Objects are this target's.
+  // The end of a commit here, as one call, for where each call costs a wait. This is still the directory that was opened, and `written` still stand
+  // in it. With `durable` they are synced, and `left` too: what was written through handles that were let go of since. Objects are this target's.
   using Objects = std::span<const std::shared_ptr<Object>>;
   virtual Status settle(Objects written, Objects left, bool durable);
   // write_together, and then settle.

@@ -1,6 +1,6 @@
-// While a job runs: agents that end when nobody has been connected for a while are asked now and then, so that they are there for a program that
-// opens its first file late, or its next one. Those that are killed, and who would start them again with them, are started again, at most three times
-// within a minute.
+// While a job runs: agents that end when nobody has been connected for a while are asked now and then. So they are there for a program that opens its
+// first file late, or its next one. Those that are killed, and who would start them again with them, are started again, at most three times within a
+// minute.
 #pragma once
 #include <chrono>
 #include <condition_variable>

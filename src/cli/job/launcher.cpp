@@ -209,7 +209,7 @@ namespace {
 
 std::string family_of(const std::string& name) { return name.substr(0, name.find_first_of("0123456789")); }
 
-// Where there is no library for just this version: major versions of one implementation (MPICH 3 to 5, Open MPI 3 to 5)
+// Where there is no library for just this version. Major versions of one implementation (MPICH 3 to 5, Open MPI 3 to 5)
 // share their binary interface. Calls that only the newer one has are the MPI's own then.
 std::optional<std::string> built_for_a_sibling(const std::string& wanted, const std::vector<std::string>& built) {
   std::optional<std::string> best;

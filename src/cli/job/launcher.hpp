@@ -18,8 +18,8 @@ struct Mpi {
 // From the text that a launcher prints for --version, or MPI_Get_library_version; nothing for a text that names no MPI.
 std::optional<Mpi> mpi_of_version_text(const std::string& text);
 
-// Asks the launcher for its version where the command begins with one; otherwise looks at the libraries that the
-// programs in it are linked with, and at the mpi4py beside a Python. No MPI found: "posix".
+// Asks the launcher for its version where the command begins with one. Otherwise looks at the libraries that the programs in it are linked with, and
+// at the mpi4py beside a Python. No MPI found: "posix".
 Mpi detect_mpi(const std::vector<std::string>& command);
 
 // The library to preload, from the directories where an installation has them (../lib, ../lib/holdfast beside the

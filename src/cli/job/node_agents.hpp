@@ -34,7 +34,7 @@ struct JobAgents {
 Status make_missing(const std::string& directory);
 // Whether agents of the node answer that serve all of these.
 bool is_served(const NodeDirectories& node);
-// Where none answers that serves the node's directories. In a Slurm job they are a step of it, unless `how.with` names another way; else this node's
+// Where none answers that serves the node's directories. In a Slurm job they are a step of it, unless `how.with` names another way. Else this node's
 // is started by this process, and others only by `how.with`. `patterns`: the directories with {node}. What does not come up in a step is told on
 // standard error.
 Status start_agents(const JobAgents& job);

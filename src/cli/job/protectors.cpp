@@ -24,8 +24,8 @@ namespace holdfast::cli {
 
 namespace {
 
-// What a protector is told at the beginning of its standard input (protector_main.cpp): the node's address, the job's settings, its run, and where
-// the agents are, each ended by a zero, and a last one that is empty. In no argument, for the way to another node may go through a second shell.
+// What a protector is told at the beginning of its standard input (protector_main.cpp): the node's address, settings, run, and where the agents are.
+// Each ends with a zero; an empty one is last. In no argument, for the way to another node may go through a second shell.
 std::string orders_for(const std::string& address, const checkpoint::Run& run, const Settings& settings) {
   std::string orders = address;
   orders += '\0';

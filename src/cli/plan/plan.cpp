@@ -102,7 +102,7 @@ Status count_history(const PlanOptions& options, Facts& facts) {
     *value = *date;
   }
   if (end <= begin) return Status(Kind::invalid, "--to must be later than --from");
-  // Time that begins and ends with an event has one interval fewer than events: the first one begins it and is not counted, the last one is.
+  // Time that begins and ends with an event has one interval fewer than events. The first one begins it and is not counted, the last one is.
   if (options.from.empty() && !history->empty()) history->erase(history->begin());
   if (options.to.empty()) ++end;
   const pl::Period period = options.per == "year"      ? pl::Period::year

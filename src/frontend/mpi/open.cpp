@@ -1,4 +1,4 @@
-// MPI_File_open: one rank decides, all agree; a file without a policy is MPI's own in all but its shared pointer, and pays one
+// MPI_File_open: one rank decides, all agree. A file without a policy is MPI's own in all but its shared pointer, and pays one
 // small collective call.
 #include <fcntl.h>
 

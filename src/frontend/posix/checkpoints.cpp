@@ -112,7 +112,7 @@ Status Checkpoints::State::copy_to(checkpoint::State to, const LocalName& name, 
   return status;
 }
 
-// Of an open that leaves nothing of what was there no other node is asked where that was written here: the program waits for no network.
+// Of an open that leaves nothing of what was there no other node is asked where that was written here. The program waits for no network.
 Result<Checkpoints::Sight> Checkpoints::State::look_to_write(const File& file, int flags, Listed& here) {
   const bool is_anew = (flags & O_CREAT) && (flags & O_TRUNC) && !(flags & O_EXCL);
   here = files.listed();
@@ -351,7 +351,7 @@ Status Checkpoints::complete(uint64_t step) {
   return state_->parts.complete(step, state_->rank);
 }
 
-// A program that gives up in the middle of a file leaves half of it: that stays in "writing", and is torn when the attempt is over. Standard numbers
+// A program that gives up in the middle of a file leaves half of it. That stays in "writing", and is torn when the attempt is over. Standard numbers
 // are a shell's redirections: what its last command has ended with says nothing of them. What a thread is just closing (below zero) is complete.
 void Checkpoints::closed_all(bool ended_well) {
   std::vector<int> numbers;

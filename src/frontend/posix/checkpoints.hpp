@@ -45,7 +45,7 @@ class Checkpoints {
   struct Sight {
     enum What : uint8_t { local, absent, as_without } what = as_without;
     std::string path;  // of the local file
-    // Its id and its size where it is written on the nodes' targets just now: the local file has its size and permissions, and no content.
+    // Its id and its size where it is written on the nodes' targets just now. The local file has its size and permissions, and no content.
     std::string grows = {};
     uint64_t bytes = 0;
   };
@@ -123,7 +123,7 @@ class Checkpoints {
   void shared_closed(const checkpoint::LocalName& name, bool arrived, bool last);
   // The process ends, and all that it wrote has arrived.
   void shared_ended();
-  // What look() has found of one: a local file of that size stands for it; and one of its content, for who reads it by other ways, which is the caller's.
+  // What look() has found of one: a local file of that size, or one of its content (the caller's) for who reads it by other ways.
   Result<Sight> stand_in_for(const Shared& shared, uint64_t bytes);
   Result<std::string> content_of(const Shared& shared);
 

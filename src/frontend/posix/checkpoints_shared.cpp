@@ -33,7 +33,7 @@ bool Checkpoints::State::any_shared() const {
 
 bool Checkpoints::grows(const File& file) const { return state_->patterns.are_shared(file.named.part); }
 
-// The ranks of one checkpoint meet in one version: the first that opens the file begins it, and the others' opens find it, also those that truncate. A rank
+// The ranks of one checkpoint meet in one version. The first that opens the file begins it, and the others' opens find it, also those that truncate. A rank
 // that has taken part in all that there are begins another one where it truncates, and goes on with the last where it does not.
 const SharedFile* Checkpoints::State::one_to_join(const std::vector<SharedFile>& found, int flags) const {
   for (const SharedFile& one : found)

@@ -34,7 +34,7 @@ SeenAt see_checkpoint(int directory, const char* path, bool follow = true);
 SeenAt describe_checkpoint(int directory, const char* path, bool follow);
 // The same once more, within one call of the program's: in a redundant job all replicas have looked together before.
 SeenAt see_checkpoint_again(int directory, const char* path);
-// The call on what is seen there: a file that goes on to its next state between the look and the call is looked for anew.
+// The call on what is seen there. A file that goes on to its next state between the look and the call is looked for anew.
 template <class Call>
 int call_where_it_is(SeenAt seen, int directory, const char* path, Call call) {
   while (!seen.path.empty()) {
