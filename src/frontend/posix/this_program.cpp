@@ -64,6 +64,13 @@ std::string sum_of_file(const std::string& path) {
   return content ? fmt::format("{:x}", coding::plain_checksum(std::as_bytes(std::span(content->data(), content->size())))) : "";
 }
 
+// Many libraries would be much to read.
+std::string id_of_library(const Object& library) {
+  if (!library.id.empty()) return library.id;
+  const auto state = catalog::look(library.path, true);
+  return state ? fmt::format("{} bytes", state->size) : "";
+}
+
 // Of the first one.
 std::string processor_name() {
   const std::string all = small_file("/proc/cpuinfo");
@@ -85,8 +92,8 @@ std::string about_this_program(bool with_libraries) {
   lines += redundant::line_of_holdfast(HOLDFAST_VERSION);
   lines += redundant::line_of_processor(processor_name());
   for (size_t i = 1; i < objects.size() && with_libraries; ++i)
-    if (const std::string& at = objects[i].path; at.find('/') != std::string::npos && !objects[i].id.empty())
-      lines += redundant::line_of_library(std::string_view(at).substr(at.rfind('/') + 1), objects[i].id);
+    if (const std::string& at = objects[i].path; at.find('/') != std::string::npos)
+      lines += redundant::line_of_library(std::string_view(at).substr(at.rfind('/') + 1), id_of_library(objects[i]));
   return lines;
 }
 

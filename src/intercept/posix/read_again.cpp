@@ -93,7 +93,8 @@ Bytes content_of_young(const std::string& name, const Opened& found, int fd) {
   if (!may_be_read_as_one(found) || found.changed_ns + is_young_ns < now_ns()) return {};
   KnownFiles& files = known_files();
   const std::lock_guard lock(files.mutex);
-  return files.all.contains(name) ? Bytes() : content_of(fd, found).value_or(Bytes());
+  const bool is_wanted = !files.all.contains(name) && files.kept_bytes + size_t(found.size) <= most_kept;  // it is in the log of the job, too
+  return is_wanted ? content_of(fd, found).value_or(Bytes()) : Bytes();
 }
 
 namespace {
