@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <deque>
 #include <list>
 #include <optional>
 #include <sstream>
@@ -25,15 +26,6 @@ int64_t now_ms() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
-}
-
-bool becomes_writable(int fd, uint64_t deadline_ms) {
-  const int64_t end_ms = now_ms() + int64_t(deadline_ms);
-  pollfd wait{fd, POLLOUT, 0};
-  int ready = -1;
-  do ready = poll(&wait, 1, int(std::clamp<int64_t>(end_ms - now_ms(), 0, INT32_MAX)));
-  while (ready < 0 && errno == EINTR);
-  return ready == 1;
 }
 
 // What is left of the vectors after `done` bytes of them.
@@ -88,12 +80,13 @@ int move_all(int fd, std::span<const iovec> vectors, bool out, uint64_t deadline
   return 0;
 }
 
-// A connection that has been begun, or none.
-raw::Fd begin_to(const Endpoint& endpoint) {
+// A connection that has been begun, or none. Full: so many have come to a socket of this node at once that the next one is not taken yet.
+raw::Fd begin_to(const Endpoint& endpoint, bool& is_full) {
   raw::Fd fd(raw::with_room([&] { return ::socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }));
   if (!fd) return fd;
   const int error = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.bytes) == 0 ? 0 : errno;
-  return error == 0 || error == EINPROGRESS || error == EAGAIN ? std::move(fd) : raw::Fd();
+  is_full = error == EAGAIN;
+  return error == 0 || error == EINPROGRESS ? std::move(fd) : raw::Fd();
 }
 
 bool was_accepted(int fd) {
@@ -109,13 +102,6 @@ bool was_accepted(int fd) {
 void block(int fd, uint64_t deadline_ms) {
   raw::fcntl(fd, F_SETFL, raw::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   limit(fd, deadline_ms);
-}
-
-raw::Fd connect_to(const Endpoint& endpoint, uint64_t deadline_ms) {
-  raw::Fd fd = begin_to(endpoint);
-  if (!fd || !becomes_writable(fd.get(), deadline_ms) || !was_accepted(fd.get())) return raw::Fd();
-  block(fd.get(), deadline_ms);
-  return fd;
 }
 
 template <class T>
@@ -140,94 +126,94 @@ Status finish(int fd, const ClientGreeting& greeting, uint64_t deadline_ms) {
   return Status();
 }
 
-Status greet(int fd, const Agreement& agreement, uint64_t deadline_ms) {
-  Nonce nonce;
-  if (!draw(nonce)) return Status(Kind::io, "the kernel gives no random numbers");
-  const ClientGreeting greeting(agreement, nonce);
-  const Hello hello = greeting.hello();
-  if (move(fd, hello, true, deadline_ms) != 0) return nobody();
-  return finish(fd, greeting, deadline_ms);
-}
-
-// Connections to all addresses, begun at once.
+// Connections to all addresses, as RFC 8305 has them: each is begun a moment after the one before, at once where that has failed, and the first that
+// greets is taken. So an address that never answers costs the moment, and one that answers at once has no company.
 class SideBySide {
  public:
-  SideBySide(const std::vector<Endpoint>& endpoints, const Agreement& agreement) {
-    for (const Endpoint& endpoint : endpoints) {
-      Nonce nonce;
-      raw::Fd fd = begin_to(endpoint);
-      if (fd && draw(nonce)) begun_.push_back({std::move(fd), ClientGreeting(agreement, nonce)});
-    }
-  }
+  SideBySide(std::vector<Endpoint> endpoints, const Agreement& agreement) : agreement_(agreement), waiting_(endpoints.begin(), endpoints.end()) {}
   // The next one that says something until then is greeted. Nothing where none does.
   std::optional<Status> next(int64_t end_ms, raw::Fd& socket) {
-    for (int64_t left = end_ms - now_ms(); left > 0 && !begun_.empty(); left = end_ms - now_ms()) {
+    for (int64_t now = now_ms(); now < end_ms; now = now_ms()) {
+      if (!waiting_.empty() && now >= due_ms_) begin_one(now);
+      if (begun_.empty() && waiting_.empty()) return std::nullopt;
       std::vector<pollfd> wait;
       for (const Begun& one : begun_) wait.push_back({one.socket.get(), short(one.asked ? POLLIN : POLLOUT), 0});
-      if (poll(wait.data(), wait.size(), int(left)) < 0 && errno != EINTR) return std::nullopt;
-      auto one = begun_.begin();
-      for (const pollfd& waited : wait) {
-        const auto this_one = one++;
-        if (waited.revents == 0) continue;
-        if (this_one->asked) return answered(this_one, uint64_t(left) / begun_.size(), socket);
-        if (!ask(*this_one)) begun_.erase(this_one);
-      }
+      const int64_t until = waiting_.empty() ? end_ms : std::min(end_ms, due_ms_);
+      if (poll(wait.data(), wait.size(), int(std::max<int64_t>(until - now, 0))) < 0 && errno != EINTR) return std::nullopt;
+      if (const auto said = go_on(wait, end_ms, socket)) return said;
     }
     return std::nullopt;
   }
 
  private:
+  static constexpr int64_t moment_ms = 50;
   struct Begun {
     raw::Fd socket;
     ClientGreeting greeting;
     bool asked = false;
   };
+  void begin_one(int64_t now) {
+    due_ms_ = now + moment_ms;
+    Nonce nonce;
+    bool is_full = false;
+    raw::Fd fd = begin_to(waiting_.front(), is_full);
+    if (is_full) waiting_.push_back(waiting_.front());
+    waiting_.pop_front();
+    if (fd && draw(nonce)) begun_.push_back({std::move(fd), ClientGreeting(agreement_, nonce)});
+    else if (!is_full) due_ms_ = now;
+  }
+  std::optional<Status> go_on(const std::vector<pollfd>& waited, int64_t end_ms, raw::Fd& socket) {
+    auto one = begun_.begin();
+    for (const pollfd& each : waited) {
+      const auto this_one = one++;
+      if (each.revents == 0) continue;
+      if (this_one->asked) return answered(this_one, end_ms - now_ms(), socket);
+      if (ask(*this_one)) continue;
+      begun_.erase(this_one);
+      due_ms_ = 0;
+    }
+    return std::nullopt;
+  }
   static bool ask(Begun& one) {
     const Hello hello = one.greeting.hello();
     one.asked = was_accepted(one.socket.get()) && ::send(one.socket.get(), &hello, sizeof hello, MSG_NOSIGNAL) == ssize_t(sizeof hello);
     return one.asked;
   }
-  Status answered(std::list<Begun>::iterator one, uint64_t patience_ms, raw::Fd& socket) {
-    patience_ms = std::max<uint64_t>(patience_ms, 1);
+  Status answered(std::list<Begun>::iterator one, int64_t left_ms, raw::Fd& socket) {
+    const auto patience_ms = uint64_t(std::max<int64_t>(left_ms / int64_t(begun_.size() + waiting_.size()), 1));
     block(one->socket.get(), patience_ms);
     const Status greeted = finish(one->socket.get(), one->greeting, patience_ms);
     if (greeted.ok()) socket = std::move(one->socket);
     begun_.erase(one);
+    due_ms_ = 0;
     return greeted;
   }
+  const Agreement& agreement_;
+  std::deque<Endpoint> waiting_;
   std::list<Begun> begun_;
+  int64_t due_ms_ = 0;  // when the next one that waits is begun
 };
 
 }  // namespace
 
-// A node has addresses that others cannot reach, and some of those never answer: only when none has answered quickly is each waited for, all of
-// them side by side. One address may be another node's own, too: the next one is tried, and what it said is the answer if no other does better.
+// A node has addresses that others cannot reach, and some of those never answer. One address may be another node's own, too: the others are waited for,
+// and what it said is the answer if no other does better.
 Status Link::connect(const std::string& endpoints, const Agreement& agreement, uint64_t deadline_ms) {
-  constexpr uint64_t quickly_ms = 300;
   Status refused;
   deadline_ms_ = deadline_ms;
   std::vector<Endpoint> all;
   std::istringstream lines(endpoints);
   for (std::string line; std::getline(lines, line);)
     if (const auto endpoint = parse_endpoint(line)) all.push_back(*endpoint);
-  const auto settle = [&](const Status& greeted) {
-    if (greeted.ok()) limit(socket_.get(), deadline_ms);
-    else if (greeted.kind() != Kind::io) refused = greeted;
-    return greeted.ok();
-  };
-  for (const Endpoint& endpoint : all) {
-    const uint64_t patience_ms = std::min(quickly_ms, deadline_ms);
-    raw::Fd fd = connect_to(endpoint, patience_ms);
-    if (!fd) continue;
-    const Status greeted = greet(fd.get(), agreement, patience_ms);
-    if (greeted.ok()) socket_ = std::move(fd);
-    if (settle(greeted)) return Status();
-  }
-  SideBySide side_by_side(all, agreement);
+  SideBySide side_by_side(std::move(all), agreement);
   for (const int64_t end_ms = now_ms() + int64_t(deadline_ms);;) {
     const auto greeted = side_by_side.next(end_ms, socket_);
     if (!greeted) return refused.ok() ? nobody(endpoints) : refused;
-    if (settle(*greeted)) return Status();
+    if (greeted->ok()) {
+      limit(socket_.get(), deadline_ms);
+      return Status();
+    }
+    if (greeted->kind() != Kind::io) refused = *greeted;
   }
 }
 
