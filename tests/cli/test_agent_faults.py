@@ -194,6 +194,8 @@ class AnotherAgent(Fault):
 
 
 FAULTS = (Killed, ToldToEnd, Frozen, StartedAgain, Wiped, Full, Failing, Stranger, AnotherAgent)
+# What a pool finds out in its own way: who is a member, and what a directory without a marker is.
+FAULTS_OF_EACH = [("--targets", kind) for kind in FAULTS] + [("--local", kind) for kind in (Killed, StartedAgain, Wiped)]
 
 
 class AgentFaults(CommandTest):
@@ -237,7 +239,8 @@ class AgentFaults(CommandTest):
 
     def status(self):
         done = self.holdfast("status", "out.dat", "--json", expect=None)
-        return done.returncode, [m["state"] for m in json.loads(done.stdout)["files"][0]["members"]]
+        members = json.loads(done.stdout)["files"][0]["members"]
+        return done.returncode, [m["state"] for m in sorted(members, key=lambda m: m["path"])]  # a pool's are in an order of the file's own
 
     def start_all(self, fault):
         self.anew(fault)
@@ -247,10 +250,10 @@ class AgentFaults(CommandTest):
             self.start(node)
         return [f"{node}:{self.disk(node)}" for node in NODES]
 
-    def run_and_strike(self, fault, *struck):
+    def run_and_strike(self, fault, *struck, option):
         """How the program has ended, and what was said."""
         targets = self.start_all(fault)
-        job = self.begin("run", "--protect", "rs:2+1", "--path", "*.dat", "--striping-unit", "64k", "--targets", ",".join(targets), "--",
+        job = self.begin("run", "--protect", "rs:2+1", "--path", "*.dat", "--striping-unit", "64k", option, ",".join(targets), "--",
                          sys.executable, "-c", PROGRAM)
         self.assertEqual(job.stdout.readline(), "synced\n")
         for node in struck:
@@ -259,10 +262,10 @@ class AgentFaults(CommandTest):
         return job.returncode, said
 
     def test_up_to_m_nodes_are_borne(self):
-        for kind in FAULTS:
-            with self.subTest(kind.__name__):
+        for option, kind in FAULTS_OF_EACH:
+            with self.subTest(f"{option} {kind.__name__}"):
                 fault = kind(self)
-                code, said = self.run_and_strike(fault, "n2")
+                code, said = self.run_and_strike(fault, "n2", option=option)
                 self.assertEqual(code, 0, said)
                 self.assertEqual(self.cat(), contents()[1])
                 self.assertEqual(self.status(), (1, ["ok", fault.during, "ok"]))
@@ -274,10 +277,10 @@ class AgentFaults(CommandTest):
                 self.assertEqual(self.cat(), contents()[1])
 
     def test_one_more_is_an_error_and_what_was_synced_is_old_or_new(self):
-        for kind in FAULTS:
-            with self.subTest(kind.__name__):
+        for option, kind in FAULTS_OF_EACH:
+            with self.subTest(f"{option} {kind.__name__}"):
                 fault = kind(self)
-                code, said = self.run_and_strike(fault, "n2", "n3")
+                code, said = self.run_and_strike(fault, "n2", "n3", option=option)
                 self.assertEqual(code, 1, said)
                 self.assertIn("OSError: ", said)
                 for node in ("n2", "n3"):
