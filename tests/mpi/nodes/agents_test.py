@@ -11,7 +11,7 @@ two_cut      two nodes of rs:2+1 are cut off, one cannot answer and one cannot b
 mirror, rs   the network is cut in two while a program on either side writes the same file: one of them commits, never both
 rebuilt      the disk of one of five nodes of rs:3+2 goes, and a bit of another one's: a repair from a sixth brings it to a seventh, and no more bytes come to the sixth than go there;
              then an agent is halted while it helps to rebuild another node's
-openmpi, mpich   four ranks on four nodes write one file over the nodes' agents; two agents are killed and their disks wiped meanwhile
+openmpi, mpich, openmpi5, mpich5   four ranks on four nodes write one file over the nodes' agents; two agents are killed and their disks wiped meanwhile
 
 In the first ones the program writes on through it and ends well, within its deadlines; what it wrote is right without the node; when the node is back its target is stale, and
 repair makes it whole. Ends with 77 where no nodes can be made.
@@ -32,7 +32,7 @@ sys.dont_write_bytecode = True
 NODES = pathlib.Path(__file__).resolve().parents[2] / "tools" / "nodes.py"
 CUTS = ("answerless", "unplugged", "frozen", "gone")
 HALVES = {"mirror": ("mirror:2", (2, 3)), "rs": ("rs:2+2", (1, 2, 3, 4))}
-MPIS = ("openmpi", "mpich")
+MPIS = ("openmpi", "mpich", "openmpi5", "mpich5")
 DEADLINE = "1s"
 LOADED_DEADLINE = "4s"  # where a node that lives must not be taken for a halted one, on a machine that does much else
 FIRST_ADDRESS, FOURTH_ADDRESS = "10.99.0.1/32", "10.99.0.4/32"
@@ -323,7 +323,8 @@ class Test:
     def run_mpi(self):
         heat = self.build / "examples" / self.case / "heat"
         targets = [self.start_agent(node) for node in (1, 2, 3, 4)]
-        launcher = [f"mpirun.{self.case}", "-n", "4", heat]
+        wheel = self.build / "mpi" / self.case[:-1] / "bin/mpirun"
+        launcher = [wheel if self.case.endswith("5") else f"mpirun.{self.case}", "-n", "4", heat]
         frames = ["1024", "256", "20", "2"]
         subprocess.run([*launcher, "native.dat", *frames], cwd=self.directory, check=True, timeout=120, stdin=subprocess.DEVNULL, env=self.preload)
         job = subprocess.Popen([self.build / "bin/holdfast", "run", "--protect", "rs:2+2", "--striping-unit", "64k", "--deadline", "5s", "--targets", ",".join(targets),

@@ -2,7 +2,7 @@
 """Checkpoints on nodes of their own (tests/tools/nodes.py): a job of four ranks on four of five nodes loses one with its disk, its agent and its rank, and is
 started again by its own launcher on the three others and the spare.
 
-    restart_test.py --build BUILD [--shared] openmpi|mpich
+    restart_test.py --build BUILD [--shared] openmpi|mpich|openmpi5|mpich5
 
 The program is as it is (examples/jacobi_checkpoint.c); it ends with the same bits as by itself. Ends with 77 where no nodes can be made.
 """
@@ -37,7 +37,8 @@ class Test:
         self.environment = {**os.environ, **({"LD_PRELOAD": options.preload} if options.preload else {})}
         self.build, self.case = pathlib.Path(options.build).resolve(), options.case
         names = ",".join(f"node{i}" for i in range(1, 5))
-        self.launcher = ["mpirun.openmpi", "--host", names] if self.case == "openmpi" else ["mpiexec.mpich", "-hosts", names]
+        self.launcher = {"openmpi": ["mpirun.openmpi", "--host"], "mpich": ["mpiexec.mpich", "-hosts"],
+                         "openmpi5": [f"{self.build}/mpi/openmpi/bin/mpirun", "--host"], "mpich5": [f"{self.build}/mpi/mpich/bin/mpiexec", "-hosts"]}[self.case] + [names]
         self.shared, self.pattern = (["shared"], "ck/ck.{step}") if options.shared else ([], "ck/ck.{step}.{rank}")
         self.program = [*self.launcher, "-n", "4", str(self.build / "examples" / self.case / "jacobi_checkpoint"), *STEPS]
 
@@ -103,7 +104,7 @@ def main():
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--shared", action="store_true", help="one file of all ranks, by MPI-IO")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=("openmpi", "mpich"))
+    parser.add_argument("case", choices=("openmpi", "mpich", "openmpi5", "mpich5"))
     options = parser.parse_args()
     if not options.inside:
         own = [sys.executable, "-B", os.path.abspath(__file__), "--inside", "--build", os.path.abspath(options.build), "--preload", options.preload, *(["--shared"] if options.shared else []),
