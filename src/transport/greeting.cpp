@@ -69,7 +69,7 @@ Result<Closing> ClientGreeting::answer(const Reply& reply) const {
     return Status(Kind::version, fmt::format("it speaks version {} of protocol {}, and this process version {} of protocol {}", reply.version,
                                              reply.protocol, agreement_.version, uint32_t(agreement_.protocol)));
   if (!same(reply.proof, prove(Side::server, agreement_, nonce_, reply.nonce)))
-    return Status(Kind::access, "it does not know this job's secret, or serves something else");
+    return Status(Kind::access, "it does not know this secret, or serves something else");
   return Closing{prove(Side::client, agreement_, nonce_, reply.nonce)};
 }
 

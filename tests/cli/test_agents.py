@@ -442,19 +442,44 @@ class Agents(CommandTest):
             refused = self.holdfast("import", "out.dat", "--protect", "mirror:2", "--targets", f"{address},{other}", expect=3)
             self.assert_one_sentence(refused.stderr, address, other, "are the same directory")
 
-    def test_the_secret_is_the_users_own_and_nobody_hears_it(self):
-        [address] = self.start(1)
+    def secret(self):
         with open(self.path("agents/secret")) as file:
-            secret = file.read().strip()
-        self.assertEqual(os.stat(self.path("agents/secret")).st_mode & 0o777, 0o600)
-        self.assertEqual(os.stat(self.path("agents")).st_mode & 0o777, 0o700)
+            return file.read().strip()
+
+    def find_in_processes(self, text, seen):
+        """Where any process has it in its arguments or its environment. Of what it looks through it adds the arguments to `seen`."""
+        found = []
         for process in filter(str.isdigit, os.listdir("/proc")):
             for name in ("cmdline", "environ"):
                 try:
                     with open(f"/proc/{process}/{name}", "rb") as file:
-                        self.assertNotIn(secret.encode(), file.read(), f"{name} of {process}")
+                        words = file.read()
                 except (FileNotFoundError, ProcessLookupError, PermissionError):
-                    pass
+                    continue
+                if name == "cmdline":
+                    seen.add(words)
+                if text.encode() in words:
+                    found.append(f"{name} of {process}: {words!r}")
+        return found
+
+    def test_the_secret_is_the_users_own_and_nobody_hears_it(self):
+        [address] = self.start(1)
+        secret = self.secret()
+        self.assertEqual(os.stat(self.path("agents/secret")).st_mode & 0o777, 0o600)
+        self.assertEqual(os.stat(self.path("agents")).st_mode & 0o777, 0o700)
+        self.assertEqual(self.find_in_processes(secret, set()), [])
+        # While agents are started by a command: it lives as long as its agent takes to come up.
+        with open(self.path("starter"), "w") as script:
+            script.write('#!/bin/sh\nsleep 0.3\nexec "$@"\n')
+        os.chmod(self.path("starter"), 0o755)
+        run = self.begin("run", "--protect", "mirror:2", "--path", "*.dat", "--local", self.path("disk-{node}"), "--hosts", "m1,m2",
+                         "--with", self.path("starter") + " env ON={node}", "--", "sh", "-c", "echo one > one.dat; sleep 0.5")
+        seen = set()
+        while run.poll() is None:
+            self.assertEqual(self.find_in_processes(secret, seen), [])
+        self.assertEqual(run.returncode, 0, run.communicate())
+        for words in (b"starter", b"agents\0start", b"libexec/holdfast/agent", b"one.dat"):
+            self.assertTrue(any(words in line for line in seen), f"{words} was not seen to run")
         os.chmod(self.path("agents"), 0o755)
         refused = self.holdfast("targets", address, expect=None)
         self.assertNotEqual(refused.returncode, 0)
@@ -468,8 +493,26 @@ class Agents(CommandTest):
         with open(self.path("agents/secret"), "w") as file:
             file.write("ab" * 32 + "\n")
         [agent] = self.json("agents", "status", expect=1)
-        self.assertIn("does not know this job's secret", agent["why"])
+        self.assertIn("does not know this secret", agent["why"])
         os.kill(agent["process"], signal.SIGTERM)
+
+    def test_a_new_secret_is_made_where_the_old_one_was_removed(self):
+        [address] = self.start(1)
+        self.make_file()
+        self.holdfast("import", "out.dat", "--protect", "mirror:1", "--targets", address)
+        before = self.secret()
+        self.holdfast("agents", "stop")
+        os.remove(self.path("agents/secret"))
+        self.start(1)
+        self.assertNotEqual(self.secret(), before)
+        self.holdfast("verify", "out.dat")
+        # One that was not stopped before it is the user's to end.
+        os.remove(self.path("agents/secret"))
+        self.holdfast("agents", "start", "--node", "n2", self.path("n1.disk"))
+        agents = {agent["node"]: agent for agent in self.json("agents", "status", expect=1)}
+        self.assertEqual([agents[node]["state"] for node in ("n1", "n2")], ["lost", "up"])
+        self.assertIn("does not know this secret", agents["n1"]["why"])
+        os.kill(agents["n1"]["process"], signal.SIGTERM)
 
     def test_who_is_hung_up_on_is_counted(self):
         [address] = self.start(1)
