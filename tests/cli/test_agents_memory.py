@@ -2,10 +2,12 @@
 import glob
 import hashlib
 import os
+import resource
 import selectors
 import socket
 import struct
 import threading
+import time
 import unittest
 
 from command import CommandTest
@@ -100,6 +102,12 @@ class AgentsMemory(CommandTest):
         with open(f"/proc/{self.process}/status") as file:
             return next(int(line.split()[1]) << 10 for line in file if line.startswith(what + ":"))
 
+    def counts(self):
+        """Its threads, and its processor time in ticks."""
+        with open(f"/proc/{self.process}/stat") as file:
+            words = file.read().rsplit(")", 1)[1].split()
+        return int(words[17]), int(words[11]) + int(words[12])
+
     def clients(self, count):
         made = []
         for _ in range(count):
@@ -166,6 +174,27 @@ class AgentsMemory(CommandTest):
             fast.ask(WRITE, handle=handle, bulk=content, offset=i * MIB)
             self.assertEqual(fast.ask(READ, handle=handle, length=MIB, offset=i * MIB)[2], content)
         self.assertLess(self.memory(), idle + CREDITS)
+
+    def test_a_thousand_clients_cost_a_thread_and_few_pages_each_and_idle_nothing(self):
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        count = int(os.environ.get("HOLDFAST_TEST_CLIENTS", 1000))
+        if count + 100 > most:
+            self.skipTest(f"{most} open files are too few")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        before = self.memory("VmRSS")
+        clients = self.clients(count)
+        for i, client in enumerate(clients):
+            client.ask(PUT, name=f"o{i}", bulk=b"content")
+        (threads, ticks), began = self.counts(), time.monotonic()
+        grown = self.memory("VmRSS") - before
+        time.sleep(2)
+        self.assertEqual(clients[-1].ask(GET, name="o0", length=100)[2], b"content")
+        spent = (self.counts()[1] - ticks) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - began)
+        if os.environ.get("HOLDFAST_TEST_CLIENTS"):
+            print(f"{count} clients: {threads} threads, {grown / count / 1024:.1f} KiB each, {100 * spent:.2f} % of a processor idle")
+        self.assertLess(threads, count + 20)
+        self.assertLess(grown, count * 64 * 1024)
+        self.assertLess(spent, 0.05)
 
     def test_many_clients_that_begin_large_objects_take_little_together(self):
         clients = self.clients(40)
