@@ -33,15 +33,15 @@ demo: packages configure
 	scripts/demo.sh $(BUILD)
 
 demo-nodes: packages configure
-	cmake --build $(BUILD) -j $(JOBS) --target demo_parts
+	cmake --build $(BUILD) -j $(JOBS) --target demo_nodes_parts
 	scripts/demo-nodes.sh $(BUILD)
 
 demo-redundant: packages configure
-	cmake --build $(BUILD) -j $(JOBS) --target demo_parts
+	cmake --build $(BUILD) -j $(JOBS) --target demo_redundant_parts
 	scripts/demo-redundant.sh $(BUILD)
 
 demo-checkpoints: packages configure
-	cmake --build $(BUILD) -j $(JOBS) --target demo_parts
+	cmake --build $(BUILD) -j $(JOBS) --target demo_checkpoints_parts
 	scripts/demo-checkpoints.sh $(BUILD)
 
 test: deps
