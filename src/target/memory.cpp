@@ -102,6 +102,38 @@ void MemoryDirectory::rename_directory(const std::string& from, const std::strin
   }
 }
 
+// What is left of one object where the power goes. `style`: 0 nothing unsynced is left, 1 all of it, 2 some operations whole, 3 torn by sectors.
+SparseBytes MemoryDirectory::content_left(const Node& node, unsigned style, std::mt19937_64& random) {
+  SparseBytes left = node.durable;
+  for (const Operation& op : node.unsynced) {
+    const bool whole = style == 1 || (style == 2 && random() % 2);
+    if (op.is_truncate) {
+      if (op.only_grows && left.size() >= op.offset) continue;
+      if (whole || (style == 3 && random() % 2)) left.truncate(op.offset);
+    } else if (whole) {
+      left.write(op.offset, op.data);
+    } else if (style == 3) {
+      write_torn(left, op, random);
+    }
+  }
+  return left;
+}
+
+void MemoryDirectory::write_torn(SparseBytes& into, const Operation& op, std::mt19937_64& random) {
+  for (uint64_t at = 0; at < op.data.size();) {
+    const uint64_t part = std::min(kSectorBytes - (op.offset + at) % kSectorBytes, op.data.size() - at);
+    if (random() % 2) into.write(op.offset + at, ByteView(op.data).subspan(at, part));
+    at += part;
+  }
+}
+
+void MemoryDirectory::lose_directories(std::mt19937_64& random) {
+  // Those that were not made durable are there or not; none stands in one that is gone.
+  std::erase_if(directories_, [&](const std::string& name) { return !durable_directories_.contains(name) && random() % 2; });
+  std::erase_if(directories_, [&](const std::string& name) { return !has_directory(split_name(name).first); });
+  durable_directories_ = directories_;
+}
+
 void MemoryDirectory::power_loss(uint64_t seed) {
   std::lock_guard guard(mutex_);
   std::mt19937_64 random(seed);
@@ -110,39 +142,17 @@ void MemoryDirectory::power_loss(uint64_t seed) {
     NodePtr& left = met[&node];
     if (left) return left;
     left = std::make_shared<Node>();
-    left->now = node.durable;
-    // 0: nothing unsynced is left, 1: all of it, 2: some operations whole, 3: torn by sectors.
     const unsigned style = random() % 4;
-    for (const Operation& op : node.unsynced) {
-      bool whole = style == 1 || (style == 2 && random() % 2);
-      if (op.is_truncate) {
-        if (op.only_grows && left->now.size() >= op.offset) continue;
-        if (whole || (style == 3 && random() % 2)) left->now.truncate(op.offset);
-      } else if (whole) {
-        left->now.write(op.offset, op.data);
-      } else if (style == 3) {
-        for (uint64_t at = 0; at < op.data.size();) {
-          uint64_t part = std::min(kSectorBytes - (op.offset + at) % kSectorBytes, op.data.size() - at);
-          if (random() % 2) left->now.write(op.offset + at, ByteView(op.data).subspan(at, part));
-          at += part;
-        }
-      }
-    }
-    left->durable = left->now;
+    left->now = left->durable = content_left(node, style, random);
     left->inode = node.inode;
     const bool kept_time = style == 1 || (seed + uint64_t(node.changed)) % 2;
     left->changed = left->durable_changed = kept_time ? node.changed : node.durable_changed;
     return left;
   };
-
-  // Those that were not made durable are there or not; none stands in one that is gone.
-  std::erase_if(directories_, [&](const std::string& name) { return !durable_directories_.contains(name) && random() % 2; });
-  std::erase_if(directories_, [&](const std::string& name) { return !has_directory(split_name(name).first); });
-  durable_directories_ = directories_;
-
+  lose_directories(random);
   std::set<std::string> names;
-  for (const auto& [name, node] : objects_) names.insert(name);
-  for (const auto& [name, node] : durable_objects_) names.insert(name);
+  for (const auto* objects : {&objects_, &durable_objects_})
+    for (const auto& [name, node] : *objects) names.insert(name);
   std::map<std::string, NodePtr> after;
   for (const std::string& name : names) {
     NodePtr now = find(name);

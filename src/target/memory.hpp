@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -101,6 +102,9 @@ class MemoryDirectory {
   bool has_directory(const std::string& name) const;
   uint64_t allocated_bytes() const;
   void make_durable(const std::string& name, NodePtr node);
+  static SparseBytes content_left(const Node& node, unsigned style, std::mt19937_64& random);
+  static void write_torn(SparseBytes& into, const Operation& op, std::mt19937_64& random);
+  void lose_directories(std::mt19937_64& random);
   void rename_directory(const std::string& from, const std::string& to);
 
   mutable std::mutex mutex_;

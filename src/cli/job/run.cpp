@@ -246,6 +246,43 @@ int start(const Settings& settings, const RunOptions& options, const std::vector
   return pool ? end_pool(settings, options.pool, code) : code;
 }
 
+// What ranks are to get from us: put into our environment, and the names of it, for launchers that have to be told.
+std::vector<std::string> put_for_ranks(const Settings& settings, const RunOptions& options, const std::string& library,
+                                       const std::optional<JobLog>& log) {
+  std::vector<std::string> names = {"LD_PRELOAD"};
+  if (log) {
+    ::setenv("HOLDFAST_PROFILE_PIECES", log->pieces().c_str(), 1);
+    names.emplace_back("HOLDFAST_PROFILE_PIECES");
+  }
+  if (!settings.local.empty() || std::any_of(settings.targets.begin(), settings.targets.end(), names_a_node)) {
+    ::setenv("HOLDFAST_AGENTS", agents_directory().c_str(), 1);
+    names.emplace_back("HOLDFAST_AGENTS");
+    names.emplace_back(job_variable);
+  }
+  if (options.replicas > 1) {
+    names.emplace_back(redundant::orders_variable);
+    ::setenv("PYTHONHASHSEED", "0", 0);  // Python draws it before a rank is known, and walks its sets in that order
+    names.emplace_back("PYTHONHASHSEED");
+  }
+  if (!settings.checkpoint.empty()) names.emplace_back(checkpoint::run_variable);
+  if (!settings.checkpoint.empty() && options.replicas > 1) names.emplace_back(checkpoint::team_variable);
+  for (std::string& name : put_into_environment(settings)) names.push_back(std::move(name));
+  if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);
+  ::setenv("LD_PRELOAD", preload(library).c_str(), 1);
+  if (options.replicas > 1) {
+    names.erase(std::remove(names.begin(), names.end(), "HOLDFAST_GATHER_OUTPUT"), names.end());
+    ::unsetenv("HOLDFAST_GATHER_OUTPUT");  // the process that joins the teams has each line once
+  }
+  return names;
+}
+
+void say_what_nobody_protects(const Settings& settings, const RunOptions& options) {
+  if (options.mpi.name == "posix" && options.library.empty() && settings.protects() && settings.path_globs.empty())
+    say("holdfast: no MPI is found behind '{}', so nothing is protected; name plain files: --path '*.dat'; if it starts an MPI "
+        "program, name the library: --library openmpi4\n",
+        options.command[0]);
+}
+
 int run(RunOptions& options) {
   if (options.command.empty()) return fail(Status(Kind::invalid, "no program to run: holdfast run [OPTIONS] mpirun -n 4 ./app"), refused);
   outlive_broken_pipes();
@@ -270,38 +307,10 @@ int run(RunOptions& options) {
   if (Status opened = open_targets(*settings, options.command); !opened) return fail(opened, refused);
   if (Status ready = prepare_gathering(*settings); !ready) return fail(ready, refused);
 
-  if (options.mpi.name == "posix" && options.library.empty() && settings->protects() && settings->path_globs.empty())
-    say("holdfast: no MPI is found behind '{}', so nothing is protected; name plain files: --path '*.dat'; if it starts an MPI "
-        "program, name the library: --library openmpi4\n",
-        options.command[0]);
-
+  say_what_nobody_protects(*settings, options);
   warn_where_no_library_goes(*settings, options);
-
   std::optional<JobLog> log = begin_profile(options, *settings);
-  std::vector<std::string> names = {"LD_PRELOAD"};
-  if (log) {
-    ::setenv("HOLDFAST_PROFILE_PIECES", log->pieces().c_str(), 1);
-    names.emplace_back("HOLDFAST_PROFILE_PIECES");
-  }
-  if (!settings->local.empty() || std::any_of(settings->targets.begin(), settings->targets.end(), names_a_node)) {
-    ::setenv("HOLDFAST_AGENTS", agents_directory().c_str(), 1);
-    names.emplace_back("HOLDFAST_AGENTS");
-    names.emplace_back(job_variable);
-  }
-  if (options.replicas > 1) {
-    names.emplace_back(redundant::orders_variable);
-    ::setenv("PYTHONHASHSEED", "0", 0);  // Python draws it before a rank is known, and walks its sets in that order
-    names.emplace_back("PYTHONHASHSEED");
-  }
-  if (!settings->checkpoint.empty()) names.emplace_back(checkpoint::run_variable);
-  if (!settings->checkpoint.empty() && options.replicas > 1) names.emplace_back(checkpoint::team_variable);
-  for (std::string& name : put_into_environment(*settings)) names.push_back(std::move(name));
-  if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);
-  ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
-  if (options.replicas > 1) {
-    names.erase(std::remove(names.begin(), names.end(), "HOLDFAST_GATHER_OUTPUT"), names.end());
-    ::unsetenv("HOLDFAST_GATHER_OUTPUT");  // the process that joins the teams has each line once
-  }
+  const auto names = put_for_ranks(*settings, options, *library, log);
   return start(*settings, options, names, log);
 }
 

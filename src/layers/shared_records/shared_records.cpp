@@ -56,56 +56,67 @@ struct Beginning {
   std::array<char, 32> id{};
 };
 
+Result<Beginning> look_for_leftovers(const Shelf& shelf) {
+  Beginning beginning;
+  const std::string id = layout::random_id();
+  std::copy(id.begin(), id.end(), beginning.id.begin());
+  auto names = shelf.list();
+  if (!names) return names.status();
+  for (const std::string& name : *names)
+    if (auto parsed = parse_record_name(name)) {
+      beginning.leftovers = true;
+      beginning.number = std::max(beginning.number, parsed->number + 1);
+    }
+  return beginning;
+}
+
+Result<Beginning> begin_together(exchange::Exchange& ranks, const Shelf& shelf) {
+  Result<Beginning> beginning = ranks.rank() == 0 ? look_for_leftovers(shelf) : Beginning();
+  HF_TRY(exchange::agree(ranks, beginning.status()));
+  const Bytes told = std::move(ranks.all_gather(std::as_bytes(std::span(&*beginning, 1)))[0]);
+  std::memcpy(&*beginning, told.data(), sizeof *beginning);
+  return beginning;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SharedRecords>> SharedRecords::open(exchange::Exchange& ranks, layout::Session main, std::shared_ptr<Shelf> shelf,
                                                            std::shared_ptr<Clock> clock, RecordOptions options, std::string& notice) {
   auto records = std::unique_ptr<SharedRecords>(new SharedRecords(std::move(main), std::move(shelf), std::move(clock), std::move(options)));
-  Beginning beginning;
-  Status status;
-  if (ranks.rank() == 0) {
-    const std::string id = layout::random_id();
-    std::copy(id.begin(), id.end(), beginning.id.begin());
-    auto names = records->shelf_->list();
-    status = names.status();
-    if (names.ok())
-      for (const std::string& name : *names)
-        if (auto parsed = parse_record_name(name)) {
-          beginning.leftovers = true;
-          beginning.number = std::max(beginning.number, parsed->number + 1);
-        }
-  }
-  HF_TRY(exchange::agree(ranks, status));
-  const Bytes told = std::move(ranks.all_gather(std::as_bytes(std::span(&beginning, 1)))[0]);
-  std::memcpy(&beginning, told.data(), sizeof beginning);
-  records->session_.id.assign(beginning.id.begin(), beginning.id.end());
+  const auto beginning = begin_together(ranks, *records->shelf_);
+  if (!beginning) return beginning.status();
+  records->session_.id.assign(beginning->id.begin(), beginning->id.end());
   records->session_.rank = uint32_t(ranks.rank());
   records->session_.ranks = uint32_t(ranks.size());
   records->session_.node = records->clock_->node();
   records->key_ = layout::session_key(records->session_.id);
-  records->number_ = beginning.number;
+  records->number_ = beginning->number;
   records->note_.session = records->session_.id;
-  const bool common = records->options_.common_log != nullptr;
-  if (common) {
-    const std::string& place = records->options_.common_log_place;
-    for (const Bytes& bytes : ranks.all_gather(std::as_bytes(std::span(place))))
-      records->note_.logs.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    records->log_ = records->options_.common_log;
-  } else {
-    records->log_ =
-        std::make_shared<RecordLog>(records->shelf_, fmt::format("{}.{}", records->prefix(), ranks.rank()), ranks.rank(), records->options_.staging);
-  }
+  records->find_log(ranks);
   records->clock_->estimate(ranks, 8);
   // A note says that this session exists: it puts older ones out of date, or says where its records are.
-  if (ranks.rank() == 0 && (beginning.leftovers || common)) status = records->write_note(true);
-  records->note_written_ = beginning.leftovers || common;
+  records->note_written_ = beginning->leftovers || records->options_.common_log;
+  Status status;
+  if (ranks.rank() == 0 && records->note_written_) status = records->write_note(true);
   HF_TRY(exchange::agree(ranks, status));
-  if (beginning.leftovers)
+  if (beginning->leftovers)
     notice = fmt::format(
-        "{}: an earlier run left records of its shared file pointer in {}, and this run does not merge them; see: holdfast "
-        "merge --help",
+        "{}: an earlier run left records of its shared file pointer in {}; they are not merged into what this run "
+        "writes; holdfast merge --help says what can be done with them",
         records->session_.path, records->shelf_->where());
   return records;
+}
+
+// One that serves several files of this process, or one of its own.
+void SharedRecords::find_log(exchange::Exchange& ranks) {
+  log_ = options_.common_log;
+  if (!log_) {
+    log_ = std::make_shared<RecordLog>(shelf_, fmt::format("{}.{}", prefix(), ranks.rank()), ranks.rank(), options_.staging);
+    return;
+  }
+  const std::string& place = options_.common_log_place;
+  for (const Bytes& bytes : ranks.all_gather(std::as_bytes(std::span(place))))
+    note_.logs.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 std::string SharedRecords::prefix() const { return fmt::format("{:08}-{}", number_, session_.id); }

@@ -69,6 +69,7 @@ class SharedRecords {
   SharedRecords(layout::Session main, std::shared_ptr<Shelf> shelf, std::shared_ptr<Clock> clock, RecordOptions options);
   layout::Entry entry_of(layout::EntryKind kind) const;
   Status append_stamped(ByteView packed, Stamp stamp, const std::function<Result<uint64_t>()>& pointer);
+  void find_log(exchange::Exchange& ranks);
   Status write_note(bool durable);
   void forget_pending();
   void begin_segment();
