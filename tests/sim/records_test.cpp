@@ -230,7 +230,7 @@ class Rank {
     if (!merge()) return false;
     if (what > 1) return true;
     if (!sync_main().ok()) return false;
-    if (!records_->settle(ranks_).ok()) return false;
+    if (!records_->forget_placed(ranks_).ok()) return false;
     all_durable();
     return true;
   }

@@ -329,7 +329,7 @@ void SharedRecords::set_view(layout::SessionView view) {
   ++view_version_;
 }
 
-Status SharedRecords::settle(exchange::Exchange& ranks) {
+Status SharedRecords::forget_placed(exchange::Exchange& ranks) {
   std::lock_guard guard(mutex_);
   const std::vector<int64_t> facts = ranks.all_max({logged_, pending_bytes_ > 0 || !claims_.empty()});
   if (facts[0] == 0 || facts[1] != 0) return Status();
@@ -357,7 +357,7 @@ Status SharedRecords::close(exchange::Exchange& ranks, bool main_is_durable, con
   Status status;
   if (!left) {
     if (main_is_durable) {
-      status = settle(ranks);
+      status = forget_placed(ranks);
     } else {
       log_->settled(key_);  // a fast close promises nothing against power failures
     }

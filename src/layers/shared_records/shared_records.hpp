@@ -55,7 +55,7 @@ class SharedRecords {
   // After a merge: records are seen through another view from here on.
   void set_view(layout::SessionView view);
   // The main file is durable: what was placed needs no log any more.
-  Status settle(exchange::Exchange& ranks);
+  Status forget_placed(exchange::Exchange& ranks);
   // What is pending becomes durable in the logs.
   Status sync(exchange::Exchange& ranks);
   // With nothing pending all traces go; otherwise they stay for `holdfast merge`, with what the main file looks like.
