@@ -100,7 +100,7 @@ bool write_zeros(int fd, uint64_t offset, uint64_t bytes) {
 
 constexpr uint64_t rest_key = 1, no_room = 2;  // keys of files are odd and hashes
 
-class Piece {
+class LogPiece {
  public:
   bool make(const std::string& directory, bool traced) {
     raw::mkdirat(AT_FDCWD, directory.c_str(), 0777);
@@ -131,7 +131,7 @@ class Piece {
 
   void unmap() {
     if (base_) ::munmap(base_, bytes_);
-    *this = Piece();
+    *this = LogPiece();
   }
 
   // With `make`, a file that is new here gets a record.
@@ -217,8 +217,8 @@ class Piece {
   Value* keys_ = nullptr;
 };
 
-Piece& piece() {
-  static auto* made = new Piece;  // counted in until the last exit handler
+LogPiece& piece() {
+  static auto* made = new LogPiece;  // counted in until the last exit handler
   return *made;
 }
 

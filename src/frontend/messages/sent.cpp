@@ -74,7 +74,7 @@ const SentOn& facts_of(MPI_Comm comm) {
 
 // -------------------------------------------------------------------------------------------------------------------- bytes
 
-struct Piece {
+struct Scattered {
   const std::byte* at;
   uint64_t copies;
   Shape shape;
@@ -209,7 +209,7 @@ void contributions(Gives gives, const Contribution& send, const Contribution& re
 // A request that can be started: what is looked at then.
 struct Kept {
   SentMessage envelope;
-  std::vector<Piece> pieces;
+  std::vector<Scattered> pieces;
 };
 
 class KeptRequests {
@@ -231,7 +231,7 @@ class KeptRequests {
     const auto found = all_.find(request);
     if (found == all_.end()) return;
     SentMessage message = found->second.envelope;
-    for (const Piece& piece : found->second.pieces) add(message, piece.at, piece.copies, piece.shape);
+    for (const Scattered& piece : found->second.pieces) add(message, piece.at, piece.copies, piece.shape);
     record(to, message);
   }
 
