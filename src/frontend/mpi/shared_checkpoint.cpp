@@ -71,8 +71,8 @@ Result<layout::Manifest> SharedCheckpoint::begin(int amode, uint32_t mode) {
   return growing_->located.manifest;
 }
 
-Result<SharedCheckpoint::Opened> SharedCheckpoint::open(const Settings& settings, const std::string& path, int amode, uint32_t mode,
-                                                        exchange::Exchange& ranks) {
+Result<SharedCheckpoint::Found> SharedCheckpoint::open(const Settings& settings, const std::string& path, int amode, uint32_t mode,
+                                                       exchange::Exchange& ranks) {
   Settings durable = settings;
   durable.fast_close = false;  // a version is durable before its manifest says that it is there
   std::unique_ptr<SharedCheckpoint> one(new SharedCheckpoint(durable, path));
@@ -89,17 +89,17 @@ Result<SharedCheckpoint::Opened> SharedCheckpoint::open(const Settings& settings
   }
   told = from_first(ranks, told);
   const bool fresh = told[0] != std::byte(0);
-  if (first && writes(amode)) return Opened{one->growing_->located, fresh, std::move(one)};
+  if (first && writes(amode)) return Found{one->growing_->located, fresh, std::move(one)};
   auto manifest = layout::decode(ByteView(told).subspan(1));
   if (!manifest) return manifest.status();
   manifest->path = path;
-  if (!writes(amode)) return Opened{catalog::locate_version(*manifest, settings), false, nullptr, manifest->file_id};
+  if (!writes(amode)) return Found{catalog::locate_version(*manifest, settings), false, nullptr, manifest->file_id};
   {
     const posix::OurCode ours_now;
     if (Checkpoints* const all = of_process())
       if (const auto file = all->match(path)) all->seen_together(*file, (amode & MPI_MODE_CREATE) != 0);
   }
-  return Opened{catalog::locate_growing(*manifest, durable), fresh, std::move(one)};
+  return Found{catalog::locate_growing(*manifest, durable), fresh, std::move(one)};
 }
 
 void SharedCheckpoint::could_not_read(const std::string& version, const std::string& why) {

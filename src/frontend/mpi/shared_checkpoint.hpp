@@ -19,13 +19,13 @@ class SharedCheckpoint {
   static bool is_meant(const Settings& settings, const std::string& path, int amode, int ranks);
 
   // Collective. `located` is this rank's way to it; `fresh`: nothing is in it yet. `checkpoint` is null where it is only read.
-  struct Opened {
+  struct Found {
     catalog::Located located;
     bool fresh;
     std::unique_ptr<SharedCheckpoint> checkpoint;
     std::string version = {};  // its id, where it is only read
   };
-  static Result<Opened> open(const Settings& settings, const std::string& path, int amode, uint32_t mode, exchange::Exchange& ranks);
+  static Result<Found> open(const Settings& settings, const std::string& path, int amode, uint32_t mode, exchange::Exchange& ranks);
   // A rank could not read that version: a note on its node says so before the next attempt begins (checkpoint/unread.hpp).
   static void could_not_read(const std::string& version, const std::string& why);
   // It could not be opened after all; on each rank.
