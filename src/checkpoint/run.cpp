@@ -62,9 +62,15 @@ std::string node_of_rank(const Run& run, uint32_t rank, const std::string& host,
   return "";
 }
 
+std::string given_node_name() {
+  std::istringstream words(environment_variable(node_variable));
+  std::string host, name;
+  return words >> host >> name && host == host_name() ? name : "";
+}
+
 std::string own_node(const Run& run, uint32_t rank) {
   const std::string host = host_name();
-  for (const std::string& node : {environment_variable("SLURMD_NODENAME"), host.substr(0, host.find('.')), host})
+  for (const std::string& node : {given_node_name(), environment_variable("SLURMD_NODENAME"), host.substr(0, host.find('.')), host})
     if (const std::string found = node_of_rank(run, rank, node, own_team(run)); !found.empty()) return found;
   return "";
 }

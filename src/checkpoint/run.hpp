@@ -12,6 +12,8 @@
 namespace holdfast::checkpoint {
 
 inline constexpr const char* run_variable = "HOLDFAST_CHECKPOINT_RUN";
+// A host, and the name that the user has given to it as a node.
+inline constexpr const char* node_variable = "HOLDFAST_NODE";
 inline constexpr const char* team_variable = "HOLDFAST_CHECKPOINT_TEAM";  // of a redundant job: which team of it a process is in
 
 struct Run {
@@ -51,7 +53,9 @@ int own_team(const Run& run);
 std::string encode_team(int team, const std::optional<Run::From>& resumes);
 std::optional<Run::From> resumed_by_own_team();
 
-// The same of this process: the node by Slurm's name for it, the short name of the host, or the long one; and the rank by its launcher.
+// What node_variable says of this host; empty: nothing.
+std::string given_node_name();
+// The same of this process: the node by the name that the user has given to it, Slurm's name for it, the short name of the host, or the long one; and the rank by its launcher.
 std::string own_node(const Run& run, uint32_t rank);
 uint32_t own_rank();
 

@@ -55,6 +55,30 @@ class Pools(OwnAgentsTest):
         self.lose_agent(node)
         shutil.rmtree(self.path(f"disk-{node}"))
 
+    def test_this_node_has_the_name_that_it_is_given(self):
+        self.holdfast("run", "--protect", "mirror:1", "--path", "*.dat", "--local", self.path("disk-{node}"), "--node-name", "me", "--",
+                      "sh", "-c", "echo one > one.dat; echo $HOLDFAST_NODE > node")
+        self.assertEqual(list(self.members("one.dat")), ["me"])
+        with open(self.path("node")) as file:
+            self.assertEqual(file.read(), f"{socket.gethostname()} me\n")
+        # Among others it is the one that needs no other way.
+        self.holdfast("run", "--protect", "mirror:2", "--path", "*.dat", "--local", self.path("disk-{node}"), "--hosts", "me,n2", "--node-name", "me",
+                      "--with", "env ON={node}", "--", "sh", "-c", "echo two > two.dat")
+        self.assertEqual(sorted(self.members("two.dat")), ["me", "n2"])
+        refused = self.holdfast("run", "--node-name", "a:b", "--", "true", expect=2)
+        self.assertIn("--node-name is 'a:b'", refused.stderr)
+
+    def test_agents_of_hosts_are_asked_and_ended_here_or_there(self):
+        self.holdfast("agents", "start", "--hosts", "n[1-3]", "--with", "env ON={node}", "--make", self.path("disk-{node}"))
+        self.assertEqual([agent["node"] for agent in self.json("agents", "status", "--hosts", "n[1-2]")], ["n1", "n2"])
+        said = self.holdfast("agents", "status", "--hosts", "n[1-2]", "--with", "env ON={node}").stdout
+        self.assertEqual(said.count(" up "), 2, said)
+        self.holdfast("agents", "stop", "--hosts", "n1")
+        self.holdfast("agents", "stop", "--hosts", "n2", "--with", "env ON={node}")
+        self.assertEqual([agent["node"] for agent in self.json("agents", "status")], ["n3"])
+        refused = self.holdfast("agents", "stop", "--with", "env ON={node}", expect=3)
+        self.assertIn("name them with --hosts", refused.stderr)
+
     def test_simulated_nodes_that_were_removed_are_made_anew(self):
         words = ["run", "--simulate-nodes", "3", "--protect", "mirror:2", "--path", "*.dat", "--", "sh", "-c", "echo one > one.dat"]
         self.holdfast(*words)

@@ -17,8 +17,10 @@
 #include "agent/start.hpp"
 #include "base/node_path.hpp"
 #include "base/say.hpp"
+#include "checkpoint/run.hpp"
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
+#include "cli/job/agents_there.hpp"
 #include "cli/job/hosts.hpp"
 #include "cli/job/node_agents.hpp"
 #include "cli/job/program.hpp"
@@ -242,11 +244,13 @@ std::string with_node(std::string text, const std::string& node) {
 }
 
 std::string own_node_name() {
+  if (const std::string given = checkpoint::given_node_name(); !given.empty()) return given;
   const std::string slurm = environment_variable("SLURMD_NODENAME");
   return slurm.empty() ? short_host_name() : slurm;
 }
 
 bool is_own_node(const std::string& node) {
+  if (node == checkpoint::given_node_name()) return true;
   const std::string slurm = environment_variable("SLURMD_NODENAME");
   return slurm.empty() ? is_this_host(node) : node == slurm;
 }
@@ -294,7 +298,7 @@ void add_agents(CLI::App& app, int& code) {
   CLI::App* starting = agents->add_subcommand("start", "Start this node's agent; in a Slurm job, those of all its nodes as a step of it");
   starting->add_option("DIR", options->directories, "Directories that it serves; {node} is the node's name")->required()->type_name("");
   CLI::Option* const node =
-      starting->add_option("--node", options->node, "This node alone, by that name (Slurm's in a job step, else its short host name)")
+      starting->add_option("--node-name,--node", options->node, "This node alone, by that name (Slurm's in a job step, else its short host name)")
           ->type_name("NAME");
   CLI::Option* const hosts =
       starting->add_option("--hosts", options->hosts, "Start the agents of these nodes")->type_name("LIST|FILE")->excludes(node);
@@ -314,11 +318,19 @@ void add_agents(CLI::App& app, int& code) {
   starting->callback([options, &code] { code = start(*options); });
   CLI::App* asking = agents->add_subcommand("status", "Which agents there are, and whether they answer");
   asking->add_option("NODE", options->nodes, "Nodes, or NODE:DIR (all that are known)")->type_name("");
-  asking->add_flag("--json", options->json, "For machines");
-  asking->callback([options, &code] { code = status(*options); });
+  CLI::Option* const json = asking->add_flag("--json", options->json, "For machines");
+  add_there(*asking, options->hosts, options->with)->excludes(json);
+  asking->callback([options, &code] {
+    const auto there = ask_there("status", options->hosts, options->with, options->nodes);
+    code = there ? *there : status(*options);
+  });
   CLI::App* ending = agents->add_subcommand("stop", "End agents");
   ending->add_option("NODE", options->nodes, "Nodes, or NODE:DIR (all that are known)")->type_name("");
-  ending->callback([options, &code] { code = stop(*options); });
+  add_there(*ending, options->hosts, options->with);
+  ending->callback([options, &code] {
+    const auto there = ask_there("stop", options->hosts, options->with, options->nodes);
+    code = there ? *there : stop(*options);
+  });
   agents->footer("Example:\n  holdfast agents start --node n1 /nvme/me\n  holdfast agents status");
 }
 

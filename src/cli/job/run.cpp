@@ -26,6 +26,7 @@
 #include "cli/job/launcher.hpp"
 #include "cli/job/live_jobs.hpp"
 #include "cli/job/measure.hpp"
+#include "cli/job/node_name.hpp"
 #include "cli/job/pool.hpp"
 #include "cli/job/program.hpp"
 #include "cli/job/restart_hosts.hpp"
@@ -51,6 +52,7 @@ struct RunOptions {
   std::string relaunch_log = "256MiB";  // of each rank
   std::string spare_hosts;
   std::string restart_command;
+  std::string node_name;
   std::string compare = "files";
   bool rehearses = false;
   PoolOptions pool;
@@ -265,6 +267,7 @@ std::vector<std::string> put_for_ranks(const Settings& settings, const RunOption
     names.emplace_back("PYTHONHASHSEED");
   }
   if (!settings.checkpoint.empty()) names.emplace_back(checkpoint::run_variable);
+  if (!checkpoint::given_node_name().empty()) names.emplace_back(checkpoint::node_variable);
   if (!settings.checkpoint.empty() && options.replicas > 1) names.emplace_back(checkpoint::team_variable);
   for (std::string& name : put_into_environment(settings)) names.push_back(std::move(name));
   if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);
@@ -288,6 +291,7 @@ int run(RunOptions& options) {
   outlive_broken_pipes();
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status(), refused);
+  if (const Status named = name_this_node(options.node_name); !named) return fail(named, refused);
   const auto nodes =
       options.simulated_nodes > 0 ? simulate_nodes(options.simulated_nodes, *settings, options.pool) : resolve_pool(*settings, options.pool);
   if (!nodes) return fail(nodes.status(), refused);
@@ -397,6 +401,8 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
       ->check(CLI::Range(1, 1024));
   add_replicas(*sub, *options);
   add_pool(*sub, options->pool);
+  sub->add_option("--node-name", options->node_name, "The name by which others call this node (Slurm's in a job step, else its short host name)")
+      ->type_name("NAME");
   add_checkpoints(*sub, options->checkpoints);
   sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)")->type_name("NAME|PATH");
   sub->footer(
