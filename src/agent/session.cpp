@@ -65,6 +65,7 @@ Session::Memory Session::memory_for(const Request& request) {
   if (op == AgentOp::read || op == AgentOp::get || op == AgentOp::checksums)
     memory.moving += free_of(std::min<uint64_t>(request.length, most_bulk_bytes));
   if (op == AgentOp::list || op == AgentOp::break_locks) memory.moving += most_bulk_bytes;
+  if (op == AgentOp::each) memory.moving += 2 * target::most_page_bytes;  // and an object that is read for it
   if (op == AgentOp::append && request.handle == 0)
     memory.begun = free_of(request.length ? std::min<uint64_t>(request.length, most_put_bytes) : unannounced_bytes);
   return memory;
@@ -275,6 +276,7 @@ Session::Answered Session::on_target(const Request& request, const std::string& 
     case AgentOp::set_aside: return target_->set_aside(name);
     case AgentOp::list:
     case AgentOp::break_locks: return names(request, name);
+    case AgentOp::each: return each(request, name, bulk);
     case AgentOp::identity: return target_->check_identity();
     case AgentOp::lock: return lock(request, name);
     case AgentOp::settle: return settle(request, bulk);
@@ -401,23 +403,48 @@ Session::Answered Session::get_piece(const Request& request, uint32_t ticket) {
   return Answered(all, ticket, std::move(piece));
 }
 
-Session::Answered Session::names(const Request& request, const std::string& name) {
-  uint32_t ticket = request.handle;
-  if (ticket == 0) {
-    auto all = AgentOp(request.op) == AgentOp::list ? target_->list(name) : target_->break_locks(name);
-    if (!all.ok()) return all.status();
-    add(listed_, ticket = ++last_ticket_, std::move(*all));
-  }
+// The ticket that the request goes on with, or a new one.
+Result<uint32_t> Session::begin_to_list(const Request& request, const std::string& name) {
+  if (request.handle != 0) return request.handle;
+  auto all = AgentOp(request.op) == AgentOp::break_locks ? target_->break_locks(name) : target_->list(name);
+  if (!all.ok()) return all.status();
+  add(listed_, ++last_ticket_, std::move(*all));
+  return last_ticket_;
+}
+
+const std::vector<std::string>* Session::listed(uint32_t ticket, uint64_t offset) const {
   const auto begun = listed_.find(ticket);
-  if (begun == listed_.end() || request.offset > begun->second.size()) return no_ticket();
-  const std::vector<std::string>& all = begun->second;
-  const uint64_t count = all.size();
-  const auto from = all.begin() + std::ptrdiff_t(request.offset);
+  return begun == listed_.end() || offset > begun->second.size() ? nullptr : &begun->second;
+}
+
+Session::Answered Session::names(const Request& request, const std::string& name) {
+  const auto ticket = begin_to_list(request, name);
+  if (!ticket.ok()) return ticket.status();
+  const std::vector<std::string>* all = listed(*ticket, request.offset);
+  if (!all) return no_ticket();
+  const uint64_t count = all->size();
+  const auto from = all->begin() + std::ptrdiff_t(request.offset);
   auto end = from;
-  for (size_t bytes = 0; end != all.end() && bytes + end->size() + 1 <= most_bulk_bytes; ++end) bytes += end->size() + 1;
+  for (size_t bytes = 0; end != all->end() && bytes + end->size() + 1 <= most_bulk_bytes; ++end) bytes += end->size() + 1;
   Bytes page = target::encode_names({from, end});
-  Answered answered(count, ticket, std::move(page));
-  if ((answered.only_once = end == all.end())) listed_.erase(begun);
+  Answered answered(count, *ticket, std::move(page));
+  if ((answered.only_once = end == all->end())) listed_.erase(*ticket);
+  return answered;
+}
+
+// What does not fit into a page is told to be large, or read once more for the next one.
+Session::Answered Session::each(const Request& request, const std::string& name, ByteView bulk) {
+  const auto ticket = begin_to_list(request, name);
+  if (!ticket.ok()) return ticket.status();
+  const std::vector<std::string>* all = listed(*ticket, request.offset);
+  if (!all) return no_ticket();
+  const target::Target::EachWish wish{name, std::string(reinterpret_cast<const char*>(bulk.data()), bulk.size()),
+                                      std::min<uint64_t>(request.length, target::most_page_bytes)};
+  Bytes page;
+  uint64_t next = request.offset;
+  while (next < all->size() && target::add_small(page, (*all)[next], target_->get(path_of_each(wish, (*all)[next]), wish.max_bytes))) ++next;
+  Answered answered(all->size(), *ticket, std::move(page));
+  if ((answered.only_once = next == all->size())) listed_.erase(*ticket);
   return answered;
 }
 

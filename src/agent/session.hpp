@@ -69,6 +69,9 @@ class Session {
   Answered get_piece(const Request& request, uint32_t ticket);
   Result<uint32_t> begin_to_get(const Request& request, const std::string& name);
   Answered names(const Request& request, const std::string& name);
+  Answered each(const Request& request, const std::string& name, ByteView bulk);
+  Result<uint32_t> begin_to_list(const Request& request, const std::string& name);
+  const std::vector<std::string>* listed(uint32_t ticket, uint64_t offset) const;
   Answered lock(const Request& request, const std::string& name);
   Answered settle(const Request& request, ByteView bulk);
   Answered checksums(target::Object& object, const Request& request, ByteView bulk);

@@ -310,16 +310,11 @@ Result<std::vector<layout::Manifest>> list_set(const TargetSet& set) {
     if (!member.usable()) continue;
     auto found = std::make_shared<Found>();
     auto ticket = member.lane->submit([target = member.target, found]() -> Status {
-      auto names = target->list("");
-      if (!names) return names.status();
-      for (const std::string& name : *names) {
-        if (!is_file_directory(name)) continue;
-        auto text = target->get(name + "/manifest", layout::max_manifest_bytes);
-        if (!text) continue;
+      return target->get_each({"", "manifest", layout::max_manifest_bytes}, [&](const std::string& name, const Result<Bytes>& text) {
+        if (!text || !is_file_directory(name)) return;
         auto manifest = layout::decode(*text);
         if (manifest && manifest->directory == name && !manifest->is_final()) found->manifests.push_back(std::move(*manifest));
-      }
-      return {};
+      });
     });
     pending.emplace_back(std::move(found), std::move(ticket));
   }

@@ -164,13 +164,9 @@ struct Directories {
 std::set<std::string> noted_for(std::vector<Member>& members, const std::function<bool(const std::string& owner)>& is_meant) {
   const auto found = std::make_shared<Directories>();
   (void)on_members(members, [found, is_meant](target::Target& target) -> Status {
-    const auto names = target.list("");
-    if (!names) return names.status();
-    for (const std::string& name : *names) {
-      const auto owner = is_file_directory(name) ? target.get(name + "/" + owner_note, most_owner_bytes) : Status(Kind::not_found, "");
-      if (owner && is_meant(std::string(reinterpret_cast<const char*>(owner->data()), owner->size()))) found->add(name);
-    }
-    return {};
+    return target.get_each({"", owner_note, most_owner_bytes}, [&](const std::string& name, const Result<Bytes>& owner) {
+      if (owner && is_file_directory(name) && is_meant(std::string(reinterpret_cast<const char*>(owner->data()), owner->size()))) found->add(name);
+    });
   });
   return found->now();
 }

@@ -323,34 +323,49 @@ std::set<std::string> VersionList::shown_by(const std::string& uuid) const {
   return directories;
 }
 
+namespace {
+
+struct SeenOn {
+  std::vector<std::string> names;
+  std::vector<layout::Manifest> fresh;
+  void add(const std::string& name, const Result<Bytes>& text) {
+    auto manifest = text ? layout::decode(*text) : Result<layout::Manifest>(text.status());
+    if (manifest && manifest->is_final() && manifest->directory == name) fresh.push_back(std::move(*manifest));
+  }
+};
+
+// In a member's lane. Who knows most of them reads the few that are new; who knows none asks for all at once.
+Status look_on(target::Target& target, const std::set<std::string>& known, SeenOn& seen) {
+  if (known.empty())
+    return target.get_each({"", "manifest", layout::max_manifest_bytes}, [&seen](const std::string& name, const Result<Bytes>& text) {
+      if (!is_file_directory(name)) return;
+      seen.names.push_back(name);
+      seen.add(name, text);
+    });
+  auto names = target.list("");
+  if (!names) return names.status();
+  for (const std::string& name : *names) {
+    if (!is_file_directory(name)) continue;
+    seen.names.push_back(name);
+    if (!known.contains(name)) seen.add(name, target.get(name + "/manifest", layout::max_manifest_bytes));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<FoundVersion>> VersionList::look(const std::vector<std::string>& directories, uint64_t deadline_ms) {
   auto pool = look_at_pool(directories, deadline_ms);
   if (!pool) return Status(Kind::lost, pool.status().sentence());
-  struct Seen {
-    std::vector<std::string> names;
-    std::vector<layout::Manifest> fresh;
-  };
-  std::vector<std::tuple<const Member*, std::shared_ptr<Seen>, std::shared_ptr<target::Ticket>>> asked;
+  std::vector<std::tuple<const Member*, std::shared_ptr<SeenOn>, std::shared_ptr<target::Ticket>>> asked;
   silent_.clear();
   for (const Member& member : pool->members) {
     if (!member.usable()) {
       silent_.push_back(member.path);
       continue;
     }
-    auto seen = std::make_shared<Seen>();
-    auto ticket = member.lane->submit([target = member.target, seen, known = shown_by(member.uuid)]() -> Status {
-      auto names = target->list("");
-      if (!names) return names.status();
-      for (const std::string& name : *names) {
-        if (!is_file_directory(name)) continue;
-        seen->names.push_back(name);
-        if (known.contains(name)) continue;
-        auto text = target->get(name + "/manifest", layout::max_manifest_bytes);
-        auto manifest = text ? layout::decode(*text) : Result<layout::Manifest>(text.status());
-        if (manifest && manifest->is_final() && manifest->directory == name) seen->fresh.push_back(std::move(*manifest));
-      }
-      return {};
-    });
+    auto seen = std::make_shared<SeenOn>();
+    auto ticket = member.lane->submit([target = member.target, seen, known = shown_by(member.uuid)] { return look_on(*target, known, *seen); });
     asked.emplace_back(&member, std::move(seen), std::move(ticket));
   }
   std::map<std::string, std::set<std::string>> holders;  // uuids of the members that have a directory of that name

@@ -378,6 +378,24 @@ class AgentTarget final : public Target {
     if (parts->size() > before + 1) locked.object = wire_->got(parts->back());
     return locked;
   }
+  // A page at a time, which the agent reads where they lie.
+  Status get_each(const EachWish& wish, const TellOfEach& tell) override {
+    const iovec object{const_cast<char*>(wish.object.data()), wish.object.size()};
+    uint64_t told = 0;
+    uint32_t ticket = 0;
+    for (;;) {
+      Bytes room(most_page_bytes);
+      const iovec into{room.data(), room.size()};
+      const auto answer =
+          ask({.op = AgentOp::each, .name = wish.directory, .handle = ticket, .offset = told, .length = wish.max_bytes}, {&object, 1}, {&into, 1});
+      if (!answer.ok()) return answer.status();
+      auto page = decode_small(ByteView(room).first(answer->bulk_bytes));
+      if (!page || (page->empty() && answer->value > told)) return wire_->senseless();
+      for (SmallObject& one : *page) tell(one.name, one.is_large ? get(path_of_each(wish, one.name), wish.max_bytes) : std::move(one.content));
+      told += page->size(), ticket = uint32_t(answer->other);
+      if (told >= answer->value) return Status();
+    }
+  }
   Result<std::vector<std::string>> break_locks(const std::string& directory) override { return ask_names(AgentOp::break_locks, directory); }
 
  private:

@@ -31,7 +31,7 @@ std::optional<std::string> take_text(ByteView& bytes, size_t count) {
 }  // namespace
 
 bool sensible(const AgentRequest& request) {
-  return request.op >= uint16_t(AgentOp::attach) && request.op <= uint16_t(AgentOp::link) && request.name_bytes <= most_name_bytes &&
+  return request.op >= uint16_t(AgentOp::attach) && request.op <= uint16_t(AgentOp::each) && request.name_bytes <= most_name_bytes &&
          request.bulk_bytes <= most_bulk_bytes && request.quiet <= 1;
 }
 
@@ -104,6 +104,35 @@ std::optional<std::vector<SumTerm>> decode_terms(ByteView bytes) {
   }
   if (terms.empty()) return std::nullopt;
   return terms;
+}
+
+bool add_small(Bytes& page, const std::string& name, const Result<Bytes>& content) {
+  const size_t room = most_page_bytes - sizeof(SmallHead) - name.size();
+  const bool is_large = content.ok() ? content->size() > room : content.status().kind() == Kind::corrupt;
+  SmallHead head{uint32_t(name.size()), content.ok() && !is_large ? uint32_t(content->size()) : 0, 0, 0, is_large};
+  if (!content.ok() && !is_large) head.kind = uint16_t(content.status().kind()), head.sys_errno = content.status().sys_errno();
+  if (page.size() + sizeof head + name.size() + head.content_bytes > most_page_bytes) return false;
+  for (const ByteView part :
+       {ByteView(std::as_bytes(std::span(&head, 1))), ByteView(std::as_bytes(std::span(name))), head.content_bytes ? ByteView(*content) : ByteView()})
+    page.insert(page.end(), part.begin(), part.end());
+  return true;
+}
+
+std::optional<std::vector<SmallObject>> decode_small(ByteView page) {
+  std::vector<SmallObject> all;
+  while (!page.empty()) {
+    SmallHead head;
+    if (page.size() < sizeof head) return std::nullopt;
+    std::memcpy(&head, page.data(), sizeof head);
+    page = page.subspan(sizeof head);
+    auto name = take_text(page, head.name_bytes);
+    if (!name || head.content_bytes > page.size() || head.kind > uint16_t(Kind::internal) || head.is_large > 1) return std::nullopt;
+    const ByteView content = page.first(head.content_bytes);
+    page = page.subspan(head.content_bytes);
+    if (head.kind == uint16_t(Kind::ok)) all.push_back({std::move(*name), Bytes(content.begin(), content.end()), head.is_large == 1});
+    else all.push_back({std::move(*name), Status(Kind(head.kind), "it cannot be read on its node", head.sys_errno), false});
+  }
+  return all;
 }
 
 Bytes encode_names(std::span<const std::string> names) {

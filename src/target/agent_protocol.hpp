@@ -15,13 +15,14 @@
 
 namespace holdfast::target {
 
-inline constexpr uint32_t agent_protocol_version = 6;
+inline constexpr uint32_t agent_protocol_version = 7;
 inline constexpr uint32_t first_drawn_handle = 1u << 31;  // those from here on are the client's choice
 inline constexpr size_t most_name_bytes = 4096;
-inline constexpr size_t most_bulk_bytes = 1 << 20;   // more goes in several requests
-inline constexpr size_t most_free_bytes = 64 << 10;  // for more the agent takes its turn with what its other clients ask
-inline constexpr size_t most_got_bytes = 16 << 10;   // by a request among several
-inline constexpr size_t most_together = 64;          // requests in one; one `get` among them
+inline constexpr size_t most_bulk_bytes = 1 << 20;    // more goes in several requests
+inline constexpr size_t most_free_bytes = 64 << 10;   // for more the agent takes its turn with what its other clients ask
+inline constexpr size_t most_got_bytes = 16 << 10;    // by a request among several
+inline constexpr size_t most_together = 64;           // requests in one; one `get` among them
+inline constexpr size_t most_page_bytes = 256 << 10;  // of small objects that are enumerated
 
 // Objects, locks and what was not synced belong to a session. It has one connection at a time, and outlives one that was reset.
 using SessionId = std::array<std::byte, 16>;  // drawn by the client
@@ -64,6 +65,8 @@ enum class AgentOp : uint16_t {
   checksums,    // handle, offset, length: of all blocks, bytes: AskedChecksums -> a u64 each
   sum,          // length, bytes: terms, the first of them of this directory -> bytes. The agent of the next term is asked for the sum of the others
   link,         // name: of an object, bytes: the name that it is to have as well
+  each,  // name: a directory, bytes: the name of an object in each directory there, length: how many bytes of it at most -> SmallHeads with what
+         // they announce; value, other, handle and offset as of list
 };
 
 struct AgentRequest {
@@ -109,6 +112,21 @@ static_assert(sizeof(AskedChecksums) == 32);
 inline constexpr size_t most_terms = 40;
 Bytes encode_terms(std::span<const SumTerm> terms);
 std::optional<std::vector<SumTerm>> decode_terms(ByteView bytes);
+// What a page of an enumeration has of each name: this head, the name, the object. Whoever fills one takes names as long as they fit.
+struct SmallHead {
+  uint32_t name_bytes = 0, content_bytes = 0;
+  int32_t sys_errno = 0;
+  uint16_t kind = 0, is_large = 0;  // of the object; 1: it is asked for by itself
+};
+static_assert(sizeof(SmallHead) == 16);
+// False: it does not fit beside what is there.
+bool add_small(Bytes& page, const std::string& name, const Result<Bytes>& content);
+struct SmallObject {
+  std::string name;
+  Result<Bytes> content;
+  bool is_large = false;
+};
+std::optional<std::vector<SmallObject>> decode_small(ByteView page);
 // Each ended by a zero; nothing where the last is not.
 Bytes encode_names(std::span<const std::string> names);
 std::optional<std::vector<std::string>> decode_names(ByteView bytes);

@@ -330,6 +330,16 @@ class FilteredTarget final : public Target {
     HF_TRY(pass(CallKind::list, directory));
     return inner_->list(directory);
   }
+  Status get_each(const EachWish& wish, const TellOfEach& tell) override {
+    HF_TRY(pass(CallKind::list, wish.directory));
+    return inner_->get_each(wish, [&](const std::string& name, Result<Bytes> content) {
+      const CallRecord call{label_, CallKind::get, path_of_each(wish, name), 0, 0};
+      auto verdict = plan_->before(call);
+      if (const Status status = refused(verdict, call); !status.ok()) return tell(name, status);
+      if (content.ok() && verdict.is(Effect::flip_bit)) flip(*content, verdict.fault.bit);
+      tell(name, std::move(content));
+    });
+  }
   Result<Space> space() override {
     HF_TRY(pass(CallKind::space, ""));
     return inner_->space();

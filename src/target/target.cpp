@@ -16,6 +16,17 @@ Status Target::link(const std::string& from, const std::string& to) {
   return Status(Kind::unsupported, describe() + "/" + from + " cannot have the name " + to + " as well");
 }
 
+Status Target::get_each(const EachWish& wish, const TellOfEach& tell) {
+  const auto names = list(wish.directory);
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) tell(name, get(path_of_each(wish, name), wish.max_bytes));
+  return Status();
+}
+
+std::string path_of_each(const Target::EachWish& wish, const std::string& name) {
+  return (wish.directory.empty() ? "" : wish.directory + "/") + name + "/" + wish.object;
+}
+
 Status Target::write_together(std::span<const ObjectWrite> writes) {
   for (const ObjectWrite& one : writes) HF_TRY(one.object->write(one.offset, one.from));
   return Status();

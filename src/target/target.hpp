@@ -7,6 +7,7 @@
 #pragma once
 #include <sys/uio.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -136,6 +137,14 @@ class Target {
   // and never followed. An object stays; nothing there is ok.
   virtual Status set_aside(const std::string& name) = 0;
   virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;  // "" is the target itself
+  // The small object `object`, of at most `max_bytes`, of each directory in this one: told one after another, with the name of the directory, also where
+  // that has none. Where each call costs a wait they come many at a time.
+  struct EachWish {
+    std::string directory, object;  // "" is the target itself
+    uint64_t max_bytes = 0;
+  };
+  using TellOfEach = std::function<void(const std::string& name, Result<Bytes> content)>;
+  virtual Status get_each(const EachWish& wish, const TellOfEach& tell);
   virtual Result<Space> space() = 0;
   // Whether the path still leads to the directory that was opened (an unmounted mount, a replaced directory do not).
   virtual Status check_identity() = 0;
@@ -169,5 +178,7 @@ class Target {
   // By the user's word: removes the names by which locks are held in this directory (name_lock.hpp), whoever holds them. One sentence each.
   virtual Result<std::vector<std::string>> break_locks(const std::string& /*directory*/) { return std::vector<std::string>(); }
 };
+
+std::string path_of_each(const Target::EachWish& wish, const std::string& name);
 
 }  // namespace holdfast::target

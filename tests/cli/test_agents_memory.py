@@ -42,7 +42,7 @@ class Client:
         self.socket.connect("\0" + next(words[2] for words in note if words[:2] == ["at", "unix"]))
         identity = bytes.fromhex(next(words[1] for words in note if words[0] == "id"))
         mine = os.urandom(32)
-        agreed = struct.pack("<II", 2, 6)
+        agreed = struct.pack("<II", 2, 7)
         self.socket.sendall(b"hfgreet1" + agreed + mine)
         theirs = self.receive(80)[16:48]
         proof = hashlib.blake2b(b"c" + agreed + identity + mine + theirs, digest_size=32, key=secret)

@@ -86,14 +86,38 @@ TEST(GoldenFrames, what_is_asked_for_checksums_and_sums_is_as_it_is_written_down
   EXPECT_FALSE(target::decode_terms(target::encode_terms(std::vector<target::SumTerm>(41)))) << "there are no units for so many";
 }
 
+TEST(GoldenFrames, a_page_of_small_objects_is_as_it_is_written_down) {
+  Bytes page;
+  EXPECT_TRUE(target::add_small(page, "a", Bytes{std::byte{0xab}, std::byte{0xcd}}));
+  EXPECT_TRUE(target::add_small(page, "bc", Status(Kind::not_found, "nothing there", ENOENT)));
+  EXPECT_TRUE(target::add_small(page, "d", Bytes(target::most_page_bytes)));
+  std::string text;
+  for (const std::byte byte : page) text += fmt::format("{:02x}", unsigned(byte));
+  EXPECT_EQ(text,
+            "01000000020000000000000000000000"
+            "61"
+            "abcd"
+            "02000000000000000200000002000000"
+            "6263"
+            "01000000000000000000000000000100"
+            "64");
+  const auto read = target::decode_small(page);
+  ASSERT_TRUE(read && read->size() == 3);
+  EXPECT_EQ((*read)[0].content->size(), 2u);
+  EXPECT_EQ((*read)[1].content.status().kind(), Kind::not_found);
+  EXPECT_TRUE((*read)[2].is_large);
+  for (size_t cut = 0; cut < page.size(); ++cut)
+    EXPECT_EQ(target::decode_small(ByteView(page).first(cut)).has_value(), cut == 0 || cut == 19 || cut == 37) << cut;
+}
+
 // The numbers of operations are the protocol's: another order is another version.
 TEST(GoldenFrames, operations_have_their_numbers) {
   using target::AgentOp;
-  EXPECT_EQ(target::agent_protocol_version, 6u);
+  EXPECT_EQ(target::agent_protocol_version, 7u);
   const std::pair<AgentOp, int> numbers[] = {{AgentOp::attach, 1},     {AgentOp::open, 2},    {AgentOp::read, 4},       {AgentOp::put, 14},
                                              {AgentOp::lock, 24},      {AgentOp::about, 26},  {AgentOp::end, 27},       {AgentOp::begin, 28},
                                              {AgentOp::nothing, 29},   {AgentOp::settle, 30}, {AgentOp::directory, 31}, {AgentOp::several, 32},
-                                             {AgentOp::checksums, 33}, {AgentOp::sum, 34},    {AgentOp::link, 35}};
+                                             {AgentOp::checksums, 33}, {AgentOp::sum, 34},    {AgentOp::link, 35},      {AgentOp::each, 36}};
   for (const auto& [op, number] : numbers) EXPECT_EQ(int(op), number);
 }
 

@@ -44,7 +44,7 @@ TEST(Session, answers_whatever_it_is_asked_and_stays_in_its_directory) {
     Session session(served);
     for (int i = 0; i < 400; ++i) {
       target::AgentRequest request;
-      request.op = uint16_t(1 + random() % uint16_t(AgentOp::sum));
+      request.op = uint16_t(1 + random() % uint16_t(AgentOp::each));
       request.flags = random() % 4 ? uint16_t(random() % 4) : uint16_t(random());
       request.handle = random() % 3 ? uint32_t(random() % 8) : uint32_t(random());
       request.offset = random() % 2 ? random() % 5000 : random() % 3 ? random() >> 20 : random();

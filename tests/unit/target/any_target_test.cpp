@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -44,6 +45,7 @@ class DirectChannel final : public AgentChannel {
   Status ask(AgentRequest request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
              std::span<const iovec> into) override {
     std::lock_guard lock(mutex_);
+    ++asked;
     Bytes sent;
     for (const iovec& one : bulk) {
       const auto* from = static_cast<const std::byte*>(one.iov_base);
@@ -69,6 +71,7 @@ class DirectChannel final : public AgentChannel {
     (void)ask(request, name, {}, answer, sentence, {});
   }
   bool broken() const override { return false; }
+  uint64_t asked = 0;
 
  private:
   std::mutex mutex_;
@@ -97,6 +100,51 @@ class AnyTarget : public testing::TestWithParam<const char*> {
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, AnyTarget, testing::Values("memory", "directory", "walked", "agent"),
                          [](const auto& info) { return std::string(info.param); });
+
+std::map<std::string, Bytes> each_of(Target& target, const Target::EachWish& wish) {
+  std::map<std::string, Bytes> all;
+  const Status got = target.get_each(wish, [&](const std::string& name, const Result<Bytes>& content) {
+    EXPECT_TRUE(all.emplace(name, content.ok() ? *content : bytes("none")).second) << name;
+  });
+  EXPECT_TRUE(got.ok()) << got.sentence();
+  return all;
+}
+
+TEST_P(AnyTarget, small_objects_of_all_directories_are_told_one_by_one) {
+  const Bytes large(300 << 10, std::byte{7}), filling(100 << 10, std::byte{8});
+  for (const char* name : {"a", "b", "c", "d", "e", "without"}) ASSERT_TRUE(target_->make_directory(name).ok());
+  ASSERT_TRUE(target_->put("a/m", bytes("one"), false).ok());
+  ASSERT_TRUE(target_->put("b/m", large, false).ok());
+  for (const char* name : {"c/m", "d/m", "e/m"}) ASSERT_TRUE(target_->put(name, filling, false).ok());
+  ASSERT_TRUE(target_->put("object", bytes("no directory"), false).ok());
+  const std::map<std::string, Bytes> all{{"a", bytes("one")},      {"b", large},   {"c", filling},
+                                         {"d", filling},           {"e", filling}, {"without", bytes("none")},
+                                         {"object", bytes("none")}};
+  EXPECT_EQ(each_of(*target_, {"", "m", 1 << 20}), all);
+  EXPECT_EQ(each_of(*target_, {"", "m", 1 << 10}).at("b"), bytes("none")) << "it is larger than was asked for";
+  EXPECT_EQ(target_->get_each({"nowhere", "m", 10}, {}).kind(), Kind::not_found);
+  ASSERT_TRUE(target_->make_directory("a/sub").ok());
+  ASSERT_TRUE(target_->put("a/sub/n", bytes("two"), false).ok());
+  EXPECT_EQ(each_of(*target_, {"a", "n", 10}).at("sub"), bytes("two"));
+}
+
+TEST(AgentTarget, asks_for_many_small_objects_a_page_at_a_time) {
+  constexpr int count = 2000;
+  constexpr size_t each_bytes = 700;
+  const TemporaryDirectory directory;
+  const auto target = open_directory(directory.path(), {}).value();
+  for (int i = 0; i < count; ++i) {
+    ASSERT_TRUE(target->make_directory(std::to_string(i)).ok());
+    ASSERT_TRUE(target->put(std::to_string(i) + "/m", Bytes(each_bytes, std::byte(i)), false).ok());
+  }
+  const auto served =
+      std::make_shared<agent::Served>(agent::Served{{"/d", [&](uint32_t mode) { return open_directory(directory.path(), {.mode = mode}); }}});
+  const auto channel = std::make_shared<DirectChannel>(served);
+  const auto there = attach_to_agent(channel, "/d", "n1:/d", 0644).value();
+  const uint64_t before = channel->asked;
+  EXPECT_EQ(each_of(*there, {"", "m", 1 << 20}).size(), size_t(count));
+  EXPECT_EQ(channel->asked - before, count * (each_bytes + 20) / most_page_bytes + 1);
+}
 
 TEST_P(AnyTarget, an_object_that_is_asked_to_be_striped_is_one_like_any_other_where_storage_does_not_stripe) {
   ASSERT_TRUE(target_->make_directory("d").ok());
