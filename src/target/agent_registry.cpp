@@ -210,7 +210,7 @@ Result<transport::Secret> read_secret(const std::string& directory) {
   return secret;
 }
 
-// Two who make one at once agree on the one that is there in the end: it is read after it was written under the lock.
+// Two who make one at once agree on the one that is there in the end. It is read after it was written under the lock.
 Result<transport::Secret> make_secret(const std::string& directory) {
   make_directories(directory);
   auto registry = open_registry(directory);

@@ -472,7 +472,7 @@ class Attempts {
     return exit_not_protected;
   }
 
-  // A node that was cut off for a moment, or is late, may have what seems to be missing: it is asked again, for a while. Not one without the note of its
+  // A node that was cut off for a moment, or is late, may have what seems to be missing. It is asked again, for a while. Not one without the note of its
   // agent, which has ended.
   Result<Survey> look_at_end() const {
     constexpr int deadlines = 3;

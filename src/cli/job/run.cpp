@@ -1,5 +1,5 @@
-// holdfast run … LAUNCHER …: checks what was asked, then becomes the launcher with the library preloaded, or stays beside it
-// where something is to be done at the job's end.
+// holdfast run … LAUNCHER …: checks what was asked, then becomes the launcher with the library preloaded. It stays beside the launcher where
+// something is to be done at the job's end.
 #include <fmt/format.h>
 
 #include <algorithm>
