@@ -63,12 +63,18 @@ void compare_with_then(Replica& replica, const std::string& name, const Opened& 
     replica.cannot_catch_up(name + " has been changed since it was read");
 }
 
+// The user has named how replicas read: then they read so whatever the program reads.
+bool is_read_by_protocol(const Opened& found) {
+  const auto named = file::read_protocol_named(settings().read_protocol);
+  return named && *named != file::ReadProtocol::none && found.error == 0 && found.size >= 0;
+}
+
 // In the leader. `fd` is this replica's own; with the leader's content it is noted.
 Opened opened_then(Replica& replica, const std::string& name, const Opened& mine, int fd) {
   const bool was_behind = replica.is_behind(), may_be_read_as_one = settings().read_protocol != "none";
   const Bytes answer = told(replica, "open", name, [&] {
     Opened all = mine;
-    all.is_read_as_one = may_be_read_as_one && changes_while_it_is_read(name, mine);
+    all.is_read_as_one = may_be_read_as_one && (is_read_by_protocol(mine) || changes_while_it_is_read(name, mine));
     const Bytes content = may_be_read_as_one ? content_of_young(name, mine, fd) : Bytes();
     Bytes whole(sizeof all + content.size());
     std::memcpy(whole.data(), &all, sizeof all);

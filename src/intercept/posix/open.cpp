@@ -202,12 +202,6 @@ int refuse_pipe(const std::string& full) {
   return errno = EOPNOTSUPP, -1;
 }
 
-// The user has named how replicas read: then they read so whatever they read.
-bool is_read_by_protocol() {
-  const auto named = file::read_protocol_named(settings().read_protocol);
-  return named && *named != file::ReadProtocol::none;
-}
-
 // Made, cut or opened once by the replica that leads; then it is every replica's as a plain file with buffers is.
 int open_as_replica(int directory, const char* path, int flags, mode_t mode) {
   const OurCode ours_now;
@@ -257,7 +251,7 @@ bool is_coordinated(int directory, const char* path, int flags) {
   const bool is_pipe = there && S_ISFIFO(state.st_mode);  // which is refused
   if (there && !S_ISREG(state.st_mode) && !is_pipe) return false;
   if (there && ProcessFile::find(ProcessFile::plain_id(state.st_dev, state.st_ino))) return true;
-  return (is_pipe || changes(flags) || is_read_by_protocol()) && !is_each_replicas_own(*replica, catalog::absolute_path(full_path(directory, path)));
+  return (is_pipe || changes(flags)) && !is_each_replicas_own(*replica, catalog::absolute_path(full_path(directory, path)));
 }
 
 bool is_for_protection(int directory, const char* path, int flags) {
