@@ -450,8 +450,8 @@ Status check_launcher(const Teams& teams) {
   const std::string& first = teams.command[0];
   if (teams.mpi.launcher || base_name(first) == "srun" || teams.mpi.name == "posix" || detect_mpi({first}).name != "posix") return {};
   return Status(Kind::invalid,
-                fmt::format("'{}' is no launcher that --replicas knows: begin with mpirun, mpiexec, orterun or prterun of Open MPI or MPICH "
-                            "(also by a path, or as mpirun.openmpi), or with srun; what is to stand before the program goes behind that",
+                fmt::format("'{}' is no launcher that --replicas knows: begin with mpirun, mpiexec, orterun or prterun (also by a path, or as "
+                            "mpirun.openmpi), or with srun; put other words behind it",
                             first));
 }
 
