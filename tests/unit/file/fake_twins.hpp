@@ -1,11 +1,14 @@
 // Replicas of one rank as threads of a test, and a disk that forgets what a lost one has not synced.
 #pragma once
 #include <algorithm>
+#include <bit>
+#include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "base/file_layer.hpp"
@@ -118,6 +121,12 @@ class Disk {
   }
   bool forgets() const { return forgets_; }
   int count() const { return count_; }
+  // Calls of the layers above that do not end well, by their number among all.
+  std::set<int> faults;
+  bool is_faulty() {
+    std::lock_guard lock(mutex_);
+    return faults.contains(++calls_);
+  }
 
  private:
   struct Change {
@@ -130,7 +139,7 @@ class Disk {
   Bytes settled_;  // nobody's loss changes it
   Bytes now_;      // with all changes
   std::vector<Change> changes_;
-  int count_ = 0;
+  int count_ = 0, calls_ = 0;
 };
 
 inline void put(Bytes& content, uint64_t at, ByteView data) {
@@ -140,14 +149,16 @@ inline void put(Bytes& content, uint64_t at, ByteView data) {
 
 class Group {
  public:
-  Group(int teams, Death death, Disk& disk) : death_(death), disk_(disk) {
+  Group(int teams, Death death, Disk& disk) : deaths_{death}, disk_(disk) {
     for (int team = 0; team < teams; ++team) meetings_.push_back(std::make_unique<redundant::Meetings>(team, teams));
     living_ = (uint64_t(1) << teams) - 1;
   }
+  void also(Death death) { deaths_.push_back(death); }
   bool lives(int team) const { return living_ >> team & 1; }
   int acts() const { return acts_; }
   int given() const { return given_; }
   int claims() const { return claims_; }
+  bool stopped() const { return stopped_; }
   size_t waiting_bytes() const {
     size_t bytes = 0;
     for (const redundant::Pieces& pieces : pieces_) bytes += pieces.waiting_bytes();
@@ -171,6 +182,30 @@ class Group {
     }
   }
   [[noreturn]] void die(int team) {
+    lose(team);
+    throw Died();
+  }
+  // The last one does not die.
+  bool strikes(Death::When when, int count) const {
+    return std::popcount(living_) > 1 && std::any_of(deaths_.begin(), deaths_.end(), [&](Death one) { return one.when == when && one.act == count; });
+  }
+  // As the hub does it: the minority is out, and where there is none the job is stopped.
+  void judge(int team, const std::vector<std::pair<int, redundant::Claim>>& claims) {
+    for (const auto& [one, claim] : claims) {
+      const auto same = std::count_if(claims.begin(), claims.end(), [&](const auto& other) { return other.second == claim; });
+      if (size_t(same) * 2 <= claims.size()) continue;
+      for (const auto& [other, said] : claims)
+        if (!(said == claim)) lose(other);
+      return is_out(team);
+    }
+    stopped_ = true;
+    changed_.notify_all();
+    throw Died();
+  }
+  void is_out(int team) const {
+    if (stopped_ || !lives(team)) throw Died();
+  }
+  void lose(int team) {
     if (at_death) at_death();
     successions_ += leads(team);
     living_ &= ~(uint64_t(1) << team);
@@ -184,15 +219,15 @@ class Group {
         route(int(other), out);
       }
     changed_.notify_all();
-    throw Died();
   }
 
   bool leads(int team) const { return (living_ & ((uint64_t(1) << team) - 1)) == 0; }
 
-  const Death death_;
+  std::vector<Death> deaths_;
   Disk& disk_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  bool stopped_ = false;
   std::vector<std::unique_ptr<redundant::Meetings>> meetings_;
   std::vector<redundant::Pieces> pieces_{redundant::most_teams};
   uint64_t living_;
@@ -210,28 +245,33 @@ class FakeReplica final : public ReplicaOfFiles, public redundant::Sharing {
   Bytes meet(uint64_t subject, const redundant::Claim& claim, const std::function<std::string()>&, const Act& act) override {
     std::unique_lock lock(group_.mutex_);
     redundant::Outbox out;
-    const bool dies_at_claim = ++group_.claims_ == group_.death_.act;
-    if (dies_at_claim && group_.death_.when == Death::before_claiming) group_.die(place_.team);
+    const int number = ++group_.claims_;
+    if (group_.strikes(Death::before_claiming, number)) group_.die(place_.team);
     mine().begin(subject, claim, out);
     group_.route(place_.team, out);
-    if (dies_at_claim && group_.death_.when == Death::after_claiming) group_.die(place_.team);
+    if (group_.strikes(Death::after_claiming, number)) group_.die(place_.team);
     // Whoever wakes tells nobody: two that wait would keep each other awake.
     group_.changed_.notify_all();
     const int successions = group_.successions_;
     for (;;) {
       const auto state = mine().state(subject);
-      if (state == redundant::Meetings::State::differ) throw Died();
+      if (state == redundant::Meetings::State::differ) {
+        group_.judge(place_.team, mine().claims(subject));
+        continue;
+      }
       if (state == redundant::Meetings::State::done) {
         group_.pieces_[size_t(place_.team)].end(subject, mine().number(subject));
         return mine().end(subject);
       }
       if (state != redundant::Meetings::State::act) {
         group_.changed_.wait(lock);
+        group_.is_out(place_.team);
         continue;
       }
-      const bool dies = ++group_.acts_ == group_.death_.act && group_.death_.when != Death::never && group_.death_.when <= Death::after;
-      if (dies && group_.death_.when == Death::before) group_.die(place_.team);
-      tears_ = dies && group_.death_.when == Death::within;
+      const int act_number = ++group_.acts_;
+      if (group_.strikes(Death::before, act_number)) group_.die(place_.team);
+      tears_ = group_.strikes(Death::within, act_number);
+      const bool dies = tears_ || group_.strikes(Death::after, act_number);
       const auto said = mine().claims(subject);
       const bool same = std::all_of(said.begin(), said.end(), [&](const auto& one) { return one.second.view == claim.view; });
       const redundant::Turn turn{.again = successions != group_.successions_, .same_view = same};
@@ -251,12 +291,12 @@ class FakeReplica final : public ReplicaOfFiles, public redundant::Sharing {
   }
   void give(int team, uint64_t subject, uint64_t index, ByteView head, ByteView bytes) override {
     std::lock_guard lock(group_.mutex_);
-    const bool dies = ++group_.given_ == group_.death_.act;
-    if (dies && group_.death_.when == Death::before_giving) group_.die(place_.team);
+    const int number = ++group_.given_;
+    if (group_.strikes(Death::before_giving, number)) group_.die(place_.team);
     redundant::Frame frame = redundant::Pieces::frame(subject, mine().number(subject) + 1, index, head, bytes);
     group_.pieces_[size_t(team)].take(std::move(frame), group_.meetings_[size_t(team)]->number(subject));
     group_.changed_.notify_all();
-    if (dies && group_.death_.when == Death::after_giving) group_.die(place_.team);
+    if (group_.strikes(Death::after_giving, number)) group_.die(place_.team);
   }
   std::optional<Bytes> take(uint64_t subject, uint64_t index, uint32_t epoch) override {
     std::unique_lock lock(group_.mutex_);
@@ -264,6 +304,7 @@ class FakeReplica final : public ReplicaOfFiles, public redundant::Sharing {
       if (auto piece = group_.pieces_[size_t(place_.team)].find(subject, mine().number(subject) + 1, index)) return piece;
       if (uint32_t(group_.epoch_) != epoch) return std::nullopt;
       group_.changed_.wait(lock);
+      group_.is_out(place_.team);
     }
   }
   void note(const std::string&) override {}
@@ -306,6 +347,7 @@ class DiskFile final : public FileLayer {
  public:
   DiskFile(Disk& disk, FakeReplica& replica) : disk_(disk), replica_(replica) {}
   Status write(std::span<const Extent> extents, ByteView data) override {
+    if (disk_.is_faulty()) return write_in_part(extents[0], data);
     for (const Extent& extent : extents) {
       const ByteView all = data.first(extent.length), piece = replica_.tears() ? all.first(all.size() / 2) : all;
       disk_.change(replica_.place().team,
@@ -314,13 +356,19 @@ class DiskFile final : public FileLayer {
     }
     return Status();
   }
-  Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override { return disk_.read(extents, into); }
+  // An error, or less than there is.
+  Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
+    const bool is_faulty = disk_.is_faulty();
+    if (is_faulty && extents[0].offset % 2) return failed();
+    const uint64_t got = disk_.read(extents, into);
+    return is_faulty ? std::min(got, extents[0].length / 2) : got;
+  }
   Result<Extent> append(std::span<const ByteView> pieces, bool) override {
     const ByteView all = pieces[0], piece = replica_.tears() ? all.first(all.size() / 2) : all;
     return Extent{disk_.append(replica_.place().team, piece), all.size()};
   }
   Result<uint64_t> size() override { return disk_.size(); }
-  Status sync() override { return disk_.sync(replica_.place().team), Status(); }
+  Status sync() override { return disk_.is_faulty() ? failed() : (disk_.sync(replica_.place().team), Status()); }
   Status set_size(uint64_t bytes) override {
     disk_.change(replica_.place().team, [bytes](Bytes& content) { content.resize(bytes); });
     return Status();
@@ -328,6 +376,13 @@ class DiskFile final : public FileLayer {
   Status close() override { return Status(); }
 
  private:
+  static Status failed() { return Status(Kind::io, "the device failed", EIO); }
+  Status write_in_part(const Extent& extent, ByteView data) {
+    const ByteView piece = data.first(extent.length / 2);
+    disk_.change(replica_.place().team, [at = extent.offset, bytes = Bytes(piece.begin(), piece.end())](Bytes& content) { put(content, at, bytes); });
+    return failed();
+  }
+
   Disk& disk_;
   FakeReplica& replica_;
 };

@@ -70,7 +70,8 @@ class SeparateWrites {
   bool is_over_ = false;          // nothing is added before it is joined
   std::map<int, uint64_t> ends_;  // of the parts
   PartsOfFile all_;
-  bool removed_ = false;  // since the last sync
+  bool removed_ = false;           // since the last sync
+  bool repeated_in_part_ = false;  // in the leader
 };
 
 }  // namespace holdfast::file
