@@ -13,6 +13,7 @@
 
 #include "redundant/compare/meetings.hpp"
 #include "redundant/decisions/decisions.hpp"
+#include "redundant/membership/membership.hpp"
 
 namespace holdfast::redundant::test {
 
@@ -63,6 +64,7 @@ class FakeReplica {
   Decisions decisions_;
   size_t at_ = 0;
   bool pending_ = false, says_last_ = false;
+  uint32_t reported_ = ~uint32_t(0);
   std::vector<std::string> seen_;
 };
 
@@ -73,6 +75,12 @@ class Link {
   // hears them any more. False: it hangs.
   bool run(std::vector<std::pair<uint64_t, int>> deaths);
   void nobody_leaves() { stay_ = true; }
+  // From this step of its program on a bit is flipped in the team.
+  void flip(int team, size_t at) { flips_[team] = at; }
+  uint64_t sum(int team, size_t at) const { return flips_.contains(team) && at >= flips_.at(team) ? uint64_t(team) + 1 : 0; }
+  // To the hub, which judges.
+  void differ(const std::vector<std::pair<int, Claim>>& claims);
+  bool stopped() const { return stopped_; }
   // What is on its way still arrives.
   void drain() {
     while (deliver()) {
@@ -81,7 +89,8 @@ class Link {
 
   void send(int from, int to, Frame frame) { ways_[{from, to}].push_back(std::move(frame)); }
   uint64_t next_answer() { return ++answers_; }
-  void acted(uint64_t subject, uint64_t times) { acts_[subject] += times; }
+  void acted(uint64_t subject, uint64_t times, uint64_t sum = 0) { acts_[subject] += times, acted_wrongly_ |= sum != 0; }
+  bool acted_wrongly() const { return acted_wrongly_; }
   bool lives(int team) const { return living_ >> team & 1; }
   const FakeReplica& replica(int team) const { return *replicas_[size_t(team)]; }
   uint64_t acts(uint64_t subject) const { return acts_.at(subject); }
@@ -97,6 +106,9 @@ class Link {
   std::map<std::pair<int, int>, std::deque<Frame>> ways_;
   std::map<int, std::deque<std::pair<uint32_t, uint64_t>>> words_of_hub_;
   std::map<uint64_t, uint64_t> acts_;
+  Membership members_;
+  std::map<int, size_t> flips_;
+  bool stopped_ = false, acted_wrongly_ = false;
   uint64_t living_, left_ = 0, answers_ = 0;
   uint32_t epoch_ = 0;
   bool stay_ = false;
@@ -110,19 +122,21 @@ inline void FakeReplica::send(Outbox& out) {
 inline void FakeReplica::meet(uint64_t subject) {
   Outbox out;
   if (!pending_) {
-    meetings_.begin(subject, {.call = 1, .at = at_}, out);
+    meetings_.begin(subject, {.call = 1, .at = at_, .sum = link_.sum(team_, at_)}, out);
     decisions_.send_batch(out);
     pending_ = true;
     return send(out);
   }
   if (meetings_.state(subject) == Meetings::State::act) {
     const uint64_t made = link_.next_answer();
-    link_.acted(subject, 1);
+    link_.acted(subject, 1, link_.sum(team_, at_));
     Bytes outcome(sizeof made);
     std::memcpy(outcome.data(), &made, sizeof made);
     meetings_.finish(subject, outcome, out);
     return send(out);
   }
+  if (meetings_.state(subject) == Meetings::State::differ && std::exchange(reported_, meetings_.epoch()) != meetings_.epoch())
+    link_.differ(meetings_.claims(subject));
   if (meetings_.state(subject) != Meetings::State::done) return;
   const Bytes outcome = meetings_.end(subject);
   seen_.emplace_back(text_of(outcome));
@@ -175,17 +189,25 @@ inline void FakeReplica::push() {
   send(out);
 }
 
-inline Link::Link(int teams, uint64_t seed, const std::vector<Step>& program) : random_(seed), living_((uint64_t(1) << teams) - 1) {
+inline Link::Link(int teams, uint64_t seed, const std::vector<Step>& program) : random_(seed), members_(teams), living_((uint64_t(1) << teams) - 1) {
   for (int team = 0; team < teams; ++team) replicas_.push_back(std::make_unique<FakeReplica>(*this, team, teams, program));
 }
 
 // What it had sent arrives up to some frame. The hub declares it after that, to each survivor in its own time.
 inline void Link::die(int team) {
   if (!lives(team) || living_ == uint64_t(1) << team) return;
+  if (!members_.is_lost(team)) (void)members_.gone(team, 0, "");
   living_ &= ~(uint64_t(1) << team);
   for (auto& [way, frames] : ways_)
     if (way.first == team) frames.resize(random_() % (frames.size() + 1));
   tell_who_lives();
+}
+
+inline void Link::differ(const std::vector<std::pair<int, Claim>>& claims) {
+  const Orders orders = members_.differ(0, "a call", claims);
+  stopped_ |= std::any_of(orders.begin(), orders.end(), [](const Order& order) { return order.what == Order::finish; });
+  for (const Order& order : orders)
+    if (order.what == Order::kill && !stopped_) die(order.team);
 }
 
 // By itself. Its process still takes what comes.
@@ -217,6 +239,7 @@ inline bool Link::run(std::vector<std::pair<uint64_t, int>> deaths) {
   for (uint64_t step = 0; step < most_steps; ++step) {
     for (const auto& [when, team] : deaths)
       if (when == step) die(team);
+    if (stopped_) return true;
     bool all_ended = true;
     for (size_t team = 0; team < replicas_.size(); ++team) all_ended &= !lives(int(team)) || replicas_[team]->ended();
     if (all_ended) return true;

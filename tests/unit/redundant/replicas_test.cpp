@@ -70,6 +70,41 @@ TEST_P(Replicas, two_losses_leave_the_others_of_one_mind) {
   }
 }
 
+// The leader's, too.
+TEST_P(Replicas, one_that_differs_is_out_before_anything_of_it_is_done) {
+  uint64_t out = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed)
+    for (int team = 0; team < GetParam(); ++team) {
+      const std::vector<Step> program = some_program(seed, 12);
+      Link link(GetParam(), seed, program);
+      link.flip(team, seed % program.size());
+      ASSERT_TRUE(link.run({})) << "hangs: seed " << seed << ", team " << team << " of " << GetParam();
+      ASSERT_FALSE(link.acted_wrongly()) << "seed " << seed << ", team " << team << " of " << GetParam();
+      ASSERT_FALSE(link.stopped() && GetParam() > 2) << "seed " << seed;
+      out += !link.lives(team);
+      std::vector<std::vector<std::string>> seen;
+      for (int other = 0; other < GetParam(); ++other)
+        if (link.lives(other)) seen.push_back(link.replica(other).seen());
+      if (!link.stopped()) {
+        ASSERT_EQ(std::count(seen.begin(), seen.end(), seen[0]), ptrdiff_t(seen.size())) << "seed " << seed << ", team " << team;
+      }
+    }
+  EXPECT_EQ(out > 0, GetParam() > 2);
+}
+
+TEST_P(Replicas, one_that_differs_while_another_one_is_lost_is_out_or_stops_the_job) {
+  if (GetParam() < 3) return;
+  std::mt19937_64 random(23);
+  for (uint64_t seed = 1; seed <= 1000; ++seed) {
+    const std::vector<Step> program = some_program(seed, 12);
+    Link link(GetParam(), seed, program);
+    const int flipped = int(random() % uint64_t(GetParam())), lost = int(random() % uint64_t(GetParam()));
+    link.flip(flipped, random() % program.size());
+    ASSERT_TRUE(link.run({{random() % 400, lost}})) << "hangs: seed " << seed << ", team " << flipped << " of " << GetParam();
+    ASSERT_FALSE(link.acted_wrongly()) << "seed " << seed << ", team " << flipped << " of " << GetParam();
+  }
+}
+
 // All answers of a leader that asks faster than its batches leave.
 Outbox some_batches(Decisions& leader, size_t batches) {
   Outbox out;
