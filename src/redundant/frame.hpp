@@ -53,7 +53,7 @@ enum class Word : uint16_t {
   sent,  // after `number` messages; `subject`: what of it (compare/sent)
   // about output, and ranks on other nodes
   taken,      // from the hub: what came last of stream `subject` is delivered, and more may come
-  died,       // to the hub: the rank whose output the sender moves
+  died,       // to the hub: the rank whose output the sender moves; payload: how far it had come (progress.hpp), where that is known
   unreached,  // to the hub: the twin in team `subject`; payload: why, a sentence
   // between twins on nodes of their own, about the log of the one that is followed
   log_part,   // more of its bytes; `subject`: the sender's clock; `rank`: LogPart
@@ -62,6 +62,12 @@ enum class Word : uint16_t {
   asks_to_append,
   may_append,  // to the rank's replicas
   has_appended,
+  // with the hub: what clocks say has to be with all twins before a send, from the first time on that a rank tells its twins which message came
+  asks_to_tell,
+  await_all,  // to all
+  awaits_all,
+  may_tell,
+  pointer,  // with the hub, about a shared file pointer; `subject` the file, `number` the rank's call; payload: that call, or where the pointer stood
 };
 
 enum LogPart : uint32_t {

@@ -35,18 +35,18 @@ std::string text_of_teams(const std::vector<int>& teams) {
 std::string text_of(const TeamOrders& orders) {
   std::string hub = orders.hub;
   std::replace(hub.begin(), hub.end(), '\n', ';');
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}\t{}", orders.team, orders.teams, int(orders.reach), int(orders.apart),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}\t{}", orders.team, orders.teams, int(orders.reach), int(orders.apart),
                      orders.deadline_ms, hex_of(orders.secret), int(orders.compares_messages), int(orders.rehearses), orders.log_bytes,
-                     int(orders.logs_travel), int(orders.joins), text_of_teams(orders.follows), hub, orders.log);
+                     int(orders.logs_travel), int(orders.joins), int(orders.clock), text_of_teams(orders.follows), hub, orders.log);
 }
 
 std::optional<TeamOrders> parse_orders(const std::string& text) {
   TeamOrders orders;
-  int reach = 0, joins = 0;
+  int reach = 0, joins = 0, clock = 0;
   std::string secret, follows;
   std::istringstream words(text);
   if (!(words >> orders.team >> orders.teams >> reach >> orders.apart >> orders.deadline_ms >> secret) || !from_hex(secret, orders.secret) ||
-      !(words >> orders.compares_messages >> orders.rehearses >> orders.log_bytes >> orders.logs_travel >> joins >> follows))
+      !(words >> orders.compares_messages >> orders.rehearses >> orders.log_bytes >> orders.logs_travel >> joins >> clock >> follows))
     return std::nullopt;
   for (const char team : follows)
     if (team >= '0' && team < '0' + most_teams) orders.follows.push_back(team - '0');
@@ -55,9 +55,10 @@ std::optional<TeamOrders> parse_orders(const std::string& text) {
   std::replace(orders.hub.begin(), orders.hub.end(), ';', '\n');
   orders.reach = transport::Reach(reach);
   orders.joins = TeamOrders::Joins(joins);
+  orders.clock = TeamOrders::Clock(clock);
   const int most = orders.follows.empty() ? orders.teams : most_teams;
   const bool sane = orders.teams >= 1 && orders.teams <= most_replicas && orders.team >= 0 && orders.team < most && reach >= 0 && reach <= 2 &&
-                    joins >= 0 && joins <= TeamOrders::where_it_resumes;
+                    joins >= 0 && joins <= TeamOrders::where_it_resumes && clock >= 0 && clock <= int(TeamOrders::Clock::own);
   if (!sane || orders.hub.empty()) return std::nullopt;
   return orders;
 }

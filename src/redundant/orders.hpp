@@ -24,7 +24,9 @@ struct TeamOrders {
   uint64_t deadline_ms = 10000;
   transport::Secret secret{};
   bool compares_messages = false;
-  bool apart = false;             // no node has replicas of two teams
+  bool apart = false;  // no node has replicas of two teams
+  enum class Clock : uint8_t { decided, strict, own };
+  Clock clock = Clock::decided;   // whose time, and when twins have it (docs/redundant.md)
   bool rehearses = false;         // replicas that differ are told of, and go on with what the leader does
   std::vector<int> follows = {};  // where it was started again: the team whose log it goes by, and those before
   // It has resumed from a checkpoint of its own, and joins where it changes a file as it was changed then. `if_it_can`: else it is started once more.

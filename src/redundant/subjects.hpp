@@ -32,6 +32,11 @@ inline uint64_t message_subject(Messages kind, uint64_t communicator = 0) {
 // Each clock of clock_gettime(2) is one of its own.
 inline uint64_t clock_subject(int which) { return uint64_t(Subject::clocks) + uint32_t(which); }
 
+inline bool is_clock(uint64_t subject) {
+  constexpr uint64_t end = uint64_t(Subject::clocks) << 1;
+  return (subject >= uint64_t(Subject::mpi_time) && subject <= uint64_t(Subject::usage)) || (subject >= uint64_t(Subject::clocks) && subject < end);
+}
+
 // The `number`-th open of a file, whose name has this sum.
 inline uint64_t open_subject(uint64_t name, uint64_t number) {
   uint64_t mixed = name + number * 0x9e3779b97f4a7c15u;

@@ -29,6 +29,11 @@ class Replicas(ReplicatedTest):
         self.replicas(PROGRAM, "clocks")
         self.assertEqual(len(self.read("file").splitlines()), 200)
 
+    def test_each_replica_sees_its_own_clocks_where_that_is_said(self):
+        self.replicas("--clock", "strict", PROGRAM, "clocks")
+        os.unlink(self.path("file"))
+        self.assertIn("differ", self.replicas("--clock", "own", PROGRAM, "slowclocks", expect=120).stderr)
+
     def test_three_replicas_are_one_as_well(self):
         self.replicas(PROGRAM, "clocks", replicas=3)
         self.assertEqual(len(self.read("file").splitlines()), 200)
@@ -217,7 +222,17 @@ class Replicas(ReplicatedTest):
 
     def test_a_program_that_always_dies_is_said_to_be_at_fault(self):
         done = self.replicas(PROGRAM, "crash", expect=121)
-        self.assertIn("rank 0 has died in every team, which looks like a fault of the program itself", done.stderr)
+        self.assertRegex(done.stderr, "rank 0 has died at the same place in every team .*, which looks like a fault of the program itself")
+
+    def test_two_losses_at_different_places_are_not_the_programs_fault(self):
+        job = self.start(PROGRAM, "slowclocks")
+        for team in (0, 1):
+            process = self.process_of(team, 0)
+            time.sleep(0.4)
+            os.kill(process, signal.SIGKILL)
+        _, err = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 121, err)
+        self.assertNotIn("fault of the program", err)
 
     def killed(self, team, replicas=2, options=(), content=None):
         job = self.start(*options, PROGRAM, "slow", replicas=replicas)
@@ -618,6 +633,11 @@ class Replicas(ReplicatedTest):
     def test_who_a_message_comes_from_is_the_same_in_all(self):
         self.decided("receive")
 
+    def test_clocks_that_are_awaited_from_the_beginning_hold_nothing_up(self):
+        for name, launcher in list(self.launchers(3))[:1]:
+            self.replicas("--clock", "strict", *launcher, self.messages_program(name), "receive", "out", "20")
+            self.check_messages("receive")
+
     def test_what_a_look_for_messages_says_is_the_same_in_all(self):
         self.decided("probe")
 
@@ -633,7 +653,8 @@ class Replicas(ReplicatedTest):
     # ------------------------------------------------------------------------------------------------ refused
 
     def test_what_is_not_there_yet_is_refused_before_anything_starts(self):
-        for options, word in ((["--replicas", "9"], "1 to 4"), (["--replicas", "2", "--read-protocol", "x"], "--read-protocol"), (["--rehearse"], "--replicas"),
+        for options, word in ((["--replicas", "9"], "1 to 4"), (["--replicas", "2", "--read-protocol", "x"], "--read-protocol"), (["--rehearse"], "--replicas"), (["--clock", "own"], "--replicas"),
+                              (["--replicas", "2", "--clock", "x"], "--clock is 'x'"),
                               (["--replicas", "2", "--buffer", "2x4096", "--buffer-flush", "1s", "--path", "*"], "--buffer-flush")):
             done = self.holdfast("run", *options, "touch", "started", expect=2)
             self.assert_one_sentence(done.stderr, word)

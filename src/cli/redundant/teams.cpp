@@ -455,14 +455,23 @@ Status check_launcher(const Teams& teams) {
                             first));
 }
 
+std::optional<redundant::TeamOrders::Clock> clock_named(const std::string& name) {
+  using Clock = redundant::TeamOrders::Clock;
+  if (name == "decided") return Clock::decided;
+  if (name == "strict") return Clock::strict;
+  return name == "own" ? std::optional(Clock::own) : std::nullopt;
+}
+
 }  // namespace
 
 Status check_teams(const Teams& teams, const Settings& settings) {
   if (teams.compare != "files" && teams.compare != "messages")
     return Status(Kind::invalid, fmt::format("--compare is '{}': allowed is files or messages", teams.compare));
+  if (!clock_named(teams.clock)) return Status(Kind::invalid, fmt::format("--clock is '{}': allowed is decided, strict or own", teams.clock));
   if (teams.count < 1 || teams.count > redundant::most_replicas)
     return Status(Kind::invalid, fmt::format("--replicas is {}: allowed is 1 to {}", teams.count, redundant::most_replicas));
   if (teams.count < 2 && teams.compare != "files") return Status(Kind::invalid, "--compare is about replicas: give --replicas too");
+  if (teams.count < 2 && teams.clock != "decided") return Status(Kind::invalid, "--clock is about replicas: give --replicas too");
   if (teams.count < 2 && teams.rehearses) return Status(Kind::invalid, "--rehearse is about replicas: give --replicas too");
   if (teams.rehearses && settings.write_protocol.starts_with("distributed"))
     return Status(Kind::invalid,
@@ -483,6 +492,7 @@ int run_teams(const Teams& teams, const Settings& settings) {
   orders.deadline_ms = std::max(settings.deadline_ms, redundant::least_deadline_ms);
   orders.compares_messages = teams.compare == "messages";
   orders.rehearses = teams.rehearses;
+  orders.clock = clock_named(teams.clock).value_or(redundant::TeamOrders::Clock::decided);
   JobState state(fmt::format("{}", fmt::join(teams.shown, " ")));
   LauncherPlaces made;
   auto places = place_teams(teams.command, teams.mpi, teams.count, [&made] { return made.make(); });

@@ -6,15 +6,18 @@
 #include <vector>
 
 #include "exchange/mpi/mpi_exchange.hpp"
+#include "file/coordinated/coordinated.hpp"
 #include "file/coordinated/together.hpp"
 #include "file/open_as_replica.hpp"
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/local_checkpoint.hpp"
 #include "frontend/mpi/native.hpp"
 #include "frontend/mpi/policy.hpp"
+#include "frontend/shared_pointer/decided.hpp"
 #include "frontend/shared_pointer/logged.hpp"
 #include "owned_mpi.h"
 #include "profile/record.hpp"
+#include "redundant/subjects.hpp"
 #include "target/lock_owner.hpp"
 
 namespace holdfast::frontend {
@@ -309,6 +312,7 @@ class Opener {
   Fault furnish(ProtectedMpiFile& file, MPI_Comm own) {
     attach_pointer(own, plan_, file.settings, file.shared);
     file.pointer_group = plan_.group;
+    if (redundant::Replica::now() && ranks_ > 1) decide_pointer(own, file);
     if (file.writes() && file.protected_file && !file.checkpoint)
       attach_records(own, {path_, file.settings, &file.protected_file->located(), nullptr, (amode_ & MPI_MODE_DELETE_ON_CLOSE) != 0, file.reads()},
                      file, file.shared);
@@ -321,6 +325,15 @@ class Opener {
       file.exchange->barrier();
     }
     return get_handle(file, own);
+  }
+
+  // Ranks may have opened the file by themselves before: the first one's number counts.
+  void decide_pointer(MPI_Comm own, ProtectedMpiFile& file) const {
+    redundant::Replica& replica = *redundant::Replica::now();
+    const uint64_t name = file::subject_of("shared pointer", path_);
+    uint64_t subject = rank_ == 0 ? redundant::open_subject(name, replica.next_open(name)) : 0;
+    real.Bcast(&subject, 1, MPI_UINT64_T, 0, own);
+    file.shared.pointer = std::make_unique<DecidedPointer>(std::move(file.shared.pointer), replica, subject);
   }
 
   Fault get_handle(ProtectedMpiFile& file, MPI_Comm own) {

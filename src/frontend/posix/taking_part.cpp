@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -57,7 +58,10 @@ Status join_output(const std::string& orders, const std::string& rank) {
   if (!out.make() || !err.make() || !told.make()) return Status::from_errno(errno, "pipe");
   if (raw::write(told.write_end.get(), orders.data(), orders.size()) != ssize_t(orders.size())) return Status::from_errno(errno, "pipe");
   told.write_end.reset();
-  HF_TRY(service::start_helper(service::helper_program("replica-output"), {rank}, {out.read_end.get(), err.read_end.get(), told.read_end.get()}));
+  const raw::Fd progress = redundant::Replica::now()->progress();
+  std::vector<int> given{out.read_end.get(), err.read_end.get(), told.read_end.get()};
+  if (progress) given.push_back(progress.get());
+  HF_TRY(service::start_helper(service::helper_program("replica-output"), {rank}, given));
   for (const auto& [pipe, fd] : {std::pair{&out, 1}, std::pair{&err, 2}})
     if (syscall(SYS_dup3, pipe->write_end.get(), fd, 0) < 0) return Status::from_errno(errno, "dup3");
   return Status();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace holdfast::redundant {
 
@@ -91,6 +92,7 @@ void Decisions::add_noes(uint64_t subject, Subject& its) {
 bool Decisions::decided(uint64_t subject, ByteView answer) {
   const bool first = batch_.empty() && with_noes_.empty();
   add(subject, subjects_[subject], {answer.begin(), answer.end()});
+  batch_is_awaited_ |= awaits_all_;
   return first && !is_alone();
 }
 
@@ -101,7 +103,7 @@ bool Decisions::decided_message(uint64_t subject, ByteView answer) {
   Bytes whole(1 + answer.size(), a_yes);
   std::copy(answer.begin(), answer.end(), whole.begin() + 1);
   add(subject, its, std::move(whole));
-  batch_about_messages_ = true;
+  batch_is_awaited_ = true;
   return first && !is_alone();
 }
 
@@ -134,11 +136,18 @@ Decisions::Known Decisions::next_message(uint64_t subject, Bytes& answer) {
 
 bool Decisions::has_arrived() const {
   if (is_alone()) return true;
-  if (takes_over_ || batch_about_messages_ || !with_noes_.empty()) return false;
+  if (takes_over_ || batch_is_awaited_ || !with_noes_.empty()) return false;
   for (int team = 0; team < most_teams; ++team)
     if (team != team_ && (living_ >> team & 1) && arrived_[size_t(team)] < asked_) return false;
   return true;
 }
+
+void Decisions::await_all(Outbox& out) {
+  awaits_all_ = begins_to_await_ = true;
+  if (leader_ == team_) send(out, true);
+}
+
+bool Decisions::has_begun_to_await() { return begins_to_await_ && has_arrived() && std::exchange(begins_to_await_, false); }
 
 bool Decisions::next(uint64_t subject, ByteSpan answer) {
   if (torn_) return false;
@@ -151,12 +160,12 @@ bool Decisions::next(uint64_t subject, ByteSpan answer) {
 }
 
 void Decisions::send(Outbox& out, bool last) {
-  batch_about_messages_ |= !with_noes_.empty();
+  batch_is_awaited_ |= !with_noes_.empty();
   for (const uint64_t subject : with_noes_) add_noes(subject, subjects_[subject]);
   with_noes_.clear();
-  batch_about_messages_ &= !batch_.empty();  // what was decided alone waits for nobody
+  batch_is_awaited_ &= !batch_.empty();  // what was decided alone waits for nobody
   if (batch_.empty() && !last) return;
-  const uint64_t number = batch_about_messages_ || last ? ++asked_ : 0;
+  const uint64_t number = batch_is_awaited_ || last ? ++asked_ : 0;
   for (int team = 0; team < most_teams; ++team) {
     if (team == team_ || !(living_ >> team & 1)) continue;
     Frame frame;
@@ -166,7 +175,7 @@ void Decisions::send(Outbox& out, bool last) {
   }
   batch_.clear();
   batch_answers_ = 0;
-  batch_about_messages_ = false;
+  batch_is_awaited_ = false;
 }
 
 // What is known already is passed over.
@@ -233,7 +242,7 @@ void Decisions::take_over(Outbox& out) {
   Bytes all;
   for (const One& one : remembered_) append(all, one);
   batch_.insert(batch_.begin(), all.begin(), all.end());
-  batch_about_messages_ |= !all.empty();
+  batch_is_awaited_ |= !all.empty();
   send_batch(out);
 }
 

@@ -3,10 +3,12 @@
 // other.
 //
 // What a rank does next may tell other ranks of its team which message came. So answers about messages are acknowledged, and the leader's next
-// send waits until they have arrived (has_arrived): no other rank's decision rests on one that is lost with the leader.
+// send waits until they have arrived (has_arrived). A clock may decide whether a rank sends at all, and another rank may then be told that this message
+// came. So from await_all() on, which is before any rank is told of a message, all answers are acknowledged: no answer about messages rests on one that is
+// lost with the leader.
 //
-// After a leader's loss its successor first gets what any survivor remembers (Word::unite): an answer that one of them has used holds for
-// all. What nobody has got is void and decided anew.
+// After a leader's loss its successor first gets what any survivor remembers (Word::unite): an answer that one of them has got holds for all, used or not.
+// What nobody has got is void and decided anew.
 //
 // Pure, as meetings.hpp is.
 #pragma once
@@ -44,8 +46,13 @@ class Decisions {
   bool decided_message(uint64_t subject, ByteView answer);
   bool decided_no(uint64_t subject);
   Known next_message(uint64_t subject, Bytes& answer);
-  // All that this leader has decided about messages is with all who live. Likewise what came before send_last().
+  // All that this leader has decided about messages is with all who live. Likewise what came before send_last(), and all from await_all() on.
   bool has_arrived() const;
+  // What has been decided until now has to arrive as well: when it has, has_begun_to_await() is true once.
+  void await_all(Outbox& out);
+  bool has_begun_to_await();
+  void await_all_from_the_beginning() { awaits_all_ = true; }
+  bool awaits_all() const { return awaits_all_; }
 
   // Out of the log of the one that is followed.
   void learn(uint64_t subject, uint64_t number, ByteView answer);
@@ -54,11 +61,17 @@ class Decisions {
   // Of those that were learned and not asked for: each subject, and the number of the first one.
   Bytes waiting() const;
   size_t learned() const { return learned_; }  // and not asked for yet
+  // Of the last answer on a subject that this replica made or got.
+  uint64_t number(uint64_t subject) const {
+    const auto found = subjects_.find(subject);
+    return found == subjects_.end() ? 0 : found->second.known;
+  }
   void take(const Frame& frame, Outbox& out);
   // After the meetings have heard of the same epoch.
   void live(uint32_t epoch, uint64_t living, int leader, Outbox& out);
   // A leader's answers began behind what this replica has: they cannot be repeated, and nothing is told here any more.
   bool is_torn() const { return torn_; }
+  bool is_alone() const;  // nobody is left to hear it
 
  private:
   struct One {
@@ -71,7 +84,6 @@ class Decisions {
     uint64_t noes = 0;            // the leader's, that are in no answer yet
     uint64_t noes_to_repeat = 0;  // before what waits
   };
-  bool is_alone() const;
   void add(uint64_t subject, Subject& one, Bytes answer);
   void add_noes(uint64_t subject, Subject& one);
   static void append(Bytes& batch, const One& one);
@@ -93,9 +105,9 @@ class Decisions {
   std::map<uint64_t, Subject> subjects_;
   Bytes batch_;
   size_t batch_answers_ = 0;
-  bool batch_about_messages_ = false;
+  bool batch_is_awaited_ = false, awaits_all_ = false, begins_to_await_ = false;
   std::vector<uint64_t> with_noes_;  // subjects
-  uint64_t asked_ = 0;               // batches about messages
+  uint64_t asked_ = 0;               // batches that are acknowledged
   std::array<uint64_t, most_teams> arrived_{};
   std::deque<One> remembered_;
   std::map<int, Frame> united_early_;

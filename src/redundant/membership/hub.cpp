@@ -18,10 +18,12 @@
 #include <fmt/format.h>
 
 #include "redundant/membership/appenders.hpp"
+#include "redundant/membership/awaiting.hpp"
 #include "redundant/membership/likeness.hpp"
 #include "redundant/membership/membership.hpp"
 #include "redundant/membership/outlet.hpp"
 #include "redundant/membership/output.hpp"
+#include "redundant/membership/shared_pointers.hpp"
 #include "transport/server.hpp"
 
 namespace holdfast::redundant {
@@ -109,6 +111,9 @@ class Hub {
   void let_out_the_last(bool has_ended = false);
   void came_of_append(int rank, const Frame& frame);
   void may_append(uint64_t file, const Appenders::Turn& turn);
+  void came_of_pointer(const Process& process, const Frame& frame);
+  void came_of_telling(const Process& process, Word word);
+  void let_tell(const std::vector<Awaiting::Who>& all);
   void look_whether_gone(int rank);
   void tell_who_lives(int rank);
   void say(const std::string& line);
@@ -127,6 +132,8 @@ class Hub {
   std::optional<Membership> members_;
   Likeness likeness_;
   Appenders appenders_;
+  Awaiting awaiting_;
+  SharedPointers pointers_;
   Output output_;
   std::set<int> resumed_;  // teams that print something else until they join
   const std::shared_ptr<Outlet> outlet_ = std::make_shared<Outlet>();
@@ -239,19 +246,28 @@ void Hub::came(Talk& talk, const Frame& frame) {
   if (frame.word == Word::output) return came_of_output(talk, frame);
   if (frame.word == Word::died && talk.moves_output_of_) {
     talk.moves_output_of_->has_died = true;
-    return go_on();
+    HowFar far;
+    if (frame.payload.size() == sizeof far) {
+      std::memcpy(&far, frame.payload.data(), sizeof far);
+      members_->died_at(talk.moves_output_of_->team, talk.moves_output_of_->rank, far);
+    }
+    go_on();
+    return look_whether_done();
   }
   if (frame.word == Word::join) joins(talk, frame);
   if (!talk.process_) return;
   if (members_->is_lost(talk.process_->team)) return;  // its time runs out
   talk.process_->heard_ms = now_ms();
   if (frame.word == Word::asks_to_append || frame.word == Word::has_appended) return came_of_append(talk.process_->rank, frame);
+  if (frame.word == Word::pointer) return came_of_pointer(*talk.process_, frame);
+  if (frame.word == Word::asks_to_tell || frame.word == Word::awaits_all) return came_of_telling(*talk.process_, frame.word);
   if (frame.word == Word::alive && talk.process_->is_far) (void)send_frame(talk.process_->socket.get(), frame, MSG_DONTWAIT);
   if (frame.word == Word::unreached)
     complaints_.push_back({talk.process_->team, talk.process_->rank, int(frame.subject), std::string(text_of(frame.payload)), now_ms()});
   if (frame.word == Word::leaves) {
     follow(members_->leaves(talk.process_->team, talk.process_->rank, frame.number == 1, frame.subject));
     look_whether_gone(talk.process_->rank);
+    let_tell(awaiting_.waits({talk.process_->team, talk.process_->rank}));
   }
   if (frame.word == Word::differ) differs(frame);
   if (frame.word == Word::alive) talk.process_->behind_ms = frame.number;
@@ -315,6 +331,42 @@ void Hub::may_append(uint64_t file, const Appenders::Turn& turn) {
     if (process->rank == turn.rank && process->connected) (void)send_frame(process->socket.get(), frame, MSG_DONTWAIT);
 }
 
+void Hub::came_of_pointer(const Process& process, const Frame& frame) {
+  PointerCall call;
+  if (frame.payload.size() != sizeof call) return;
+  std::memcpy(static_cast<void*>(&call), frame.payload.data(), sizeof call);
+  Frame answer;
+  answer.word = Word::pointer, answer.subject = frame.subject, answer.number = frame.number;
+  const int64_t before = pointers_.call(frame.subject, process.rank, frame.number, call);
+  const auto* const at = reinterpret_cast<const std::byte*>(&before);
+  answer.payload.assign(at, at + sizeof before);
+  (void)send_frame(process.socket.get(), answer, MSG_DONTWAIT);
+}
+
+void Hub::came_of_telling(const Process& process, Word word) {
+  if (word == Word::awaits_all) return let_tell(awaiting_.waits({process.team, process.rank}));
+  if (!awaiting_.has_begun()) {
+    std::vector<Awaiting::Who> all;
+    Frame frame;
+    frame.word = Word::await_all;
+    for (const auto& one : processes_) {
+      if (!one->connected) continue;
+      if (members_->living(one->rank) & team_bit(one->team)) all.push_back({one->team, one->rank});
+      (void)send_frame(one->socket.get(), frame, MSG_DONTWAIT);
+    }
+    awaiting_.begin(all);
+  }
+  let_tell(awaiting_.asks({process.team, process.rank}));
+}
+
+void Hub::let_tell(const std::vector<Awaiting::Who>& all) {
+  Frame frame;
+  frame.word = Word::may_tell;
+  for (const Awaiting::Who& one : all)
+    if (const Process* const process = find(one.team, one.rank); process && process->connected)
+      (void)send_frame(process->socket.get(), frame, MSG_DONTWAIT);
+}
+
 // A program may end in one thread while another one appends.
 void Hub::look_whether_gone(int rank) {
   if (members_->living(rank) != 0) return;
@@ -362,6 +414,9 @@ void Hub::joins(Talk& talk, const Frame& frame) {
   process->heard_ms = now_ms();
   talk.process_ = process.get();
   processes_.push_back(std::move(process));
+  Frame await;
+  await.word = Word::await_all;
+  if (awaiting_.has_begun()) (void)send_frame(talk.process_->socket.get(), await, MSG_DONTWAIT);
   const Likeness::Found found = likeness_.joined(frame.team, int(frame.rank), about);
   if (!found.warning.empty()) say(found.warning);
   const bool is_of_the_beginning = members_->follows(frame.team) < 0;  // a command to start again may name another program
@@ -377,6 +432,7 @@ void Hub::ended(const Talk& talk) {
     const std::string who = fmt::format("process {} on {}", process->pid, process->host);
     if (!members_->is_over()) follow(members_->gone(process->team, process->rank, who));
     look_whether_gone(process->rank);
+    let_tell(awaiting_.waits({process->team, process->rank}));
     process->socket.reset();
     go_on();
     show();
@@ -496,6 +552,7 @@ void Hub::kill(int team) {
   end.word = Word::end;
   for (const auto& process : processes_) {
     if (process->team != team) continue;
+    let_tell(awaiting_.waits({team, process->rank}));
     if (process->handle) {
       (void)syscall(SYS_pidfd_send_signal, process->handle.get(), SIGKILL, nullptr, 0);
       waited.push_back({process->handle.get(), POLLIN, 0});
@@ -584,8 +641,10 @@ void Hub::look_whether_done() {
     return process->output == Process::open || (process->output == Process::none && !members_->is_lost(process->team));
   };
   const bool more = std::any_of(processes_.begin(), processes_.end(), is_to_come);
-  if (more && now_ms() - finishing_since_ms_ < patience_ms) return;
+  const int64_t waited_ms = now_ms() - finishing_since_ms_;
+  if ((more && waited_ms < patience_ms) || (members_->lacks_a_place() && waited_ms < ms_of_s)) return;
   let_out_the_last(true);
+  if (const std::string line = members_->fault_of_the_program(); !line.empty()) say(line);
   if (deliver_) outlet_->give([this] { deliver_(0, 0, {}); });
   outlet_->wait();
   show();

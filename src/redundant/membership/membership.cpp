@@ -150,11 +150,6 @@ Orders Membership::lose(int team, int rank, std::string line) {
   if (relaunches_ > 0 && any_member()) --relaunches_, ++again;
   for (; again > 0; --again) start_another(starts);
   orders.push_back({.what = Order::say, .line = fmt::format("{}; {}", line, who_is_left())});
-  const bool same =
-      rank >= 0 && std::all_of(teams_.begin(), teams_.end(), [&](const Team& t) { return t.let_go || (t.lost && t.lost_rank == rank); });
-  if (same && teams_.size() > 1)
-    orders.push_back(
-        {.what = Order::say, .line = fmt::format("rank {} has died in every team, which looks like a fault of the program itself", rank)});
   orders.push_back({.what = Order::live});
   // A rank whose twins all are there by now.
   for (const Team& other : teams_)
@@ -219,6 +214,33 @@ Orders Membership::gone(int team, int rank, const std::string& who) {
   }
   if (its.aborts) return leaves(team, rank, true);
   return lose(team, rank, fmt::format("rank {} of team {} ({}) has died", rank, team, who));
+}
+
+bool Membership::lacks_a_place() const {
+  const auto first = std::find_if(teams_.begin(), teams_.end(), [](const Team& team) { return !team.let_go; });
+  const auto counts = [](const Team& team) { return !team.let_go; };
+  const auto alike = [&](const Team& team) { return !counts(team) || (team.lost && team.lost_rank >= 0 && team.lost_rank == first->lost_rank); };
+  return std::all_of(teams_.begin(), teams_.end(), alike) &&
+         std::any_of(teams_.begin(), teams_.end(), [&](const Team& team) { return counts(team) && !team.died.contains(team.lost_rank); });
+}
+
+std::string Membership::fault_of_the_program() const {
+  const Team* first = nullptr;
+  int dead = 0;
+  for (const Team& team : teams_) {
+    if (team.let_go) continue;
+    const auto died = team.died.find(team.lost_rank);
+    if (!team.lost || died == team.died.end()) return "";
+    if (!first) first = &team;
+    if (team.lost_rank != first->lost_rank || !(died->second == first->died.at(first->lost_rank))) return "";
+    ++dead;
+  }
+  if (dead < 2) return "";
+  const HowFar far = first->died.at(first->lost_rank);
+  return fmt::format(
+      "rank {} has died at the same place in every team (after {} calls on files and {} questions about clocks and files), which looks "
+      "like a fault of the program itself",
+      first->lost_rank, far.calls, far.asked);
 }
 
 Orders Membership::silent(int team, int rank, const std::string& who) {

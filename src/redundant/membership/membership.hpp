@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "redundant/compare/meetings.hpp"
+#include "redundant/progress.hpp"
 
 namespace holdfast::redundant {
 
@@ -48,6 +49,11 @@ class Membership {
   // By itself. `with_its_team`: MPI_Abort, after which the launcher ends the others. `calls`: that it has made together with its twins.
   Orders leaves(int team, int rank, bool with_its_team, uint64_t calls = 0);
   Orders gone(int team, int rank, const std::string& who);
+  // How far it had come when it died: may be heard of after that.
+  void died_at(int team, int rank, HowFar far) { teams_[size_t(team)].died.emplace(rank, far); }
+  // A line at the end, where one rank has died at the same place in all teams; else empty. Elsewhere it was chance.
+  std::string fault_of_the_program() const;
+  bool lacks_a_place() const;  // to say that
   Orders silent(int team, int rank, const std::string& who);
   // Both live, and the one does not reach `twin` of the other. Its team is lost: somebody has to be.
   Orders unreached(int team, int rank, const std::string& twin, int other, const std::string& why);
@@ -92,9 +98,10 @@ class Membership {
     bool lost = false, aborts = false, launcher_ended = false;
     int code = 0;
     int lost_rank = -1;
-    int follows = -1;       // it was started again, and goes by the log of that one
-    bool is_member = true;  // at least of some ranks: all others wait for its end
-    bool let_go = false;    // nobody needed it any more
+    std::map<int, HowFar> died = {};  // by rank
+    int follows = -1;                 // it was started again, and goes by the log of that one
+    bool is_member = true;            // at least of some ranks: all others wait for its end
+    bool let_go = false;              // nobody needed it any more
     std::set<int> caught_up = {};
   };
   int number_of(const Team& team) const { return int(&team - teams_.data()); }

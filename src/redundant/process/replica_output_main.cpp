@@ -1,5 +1,5 @@
 // Beside a rank of a redundant job: moves what comes through its two pipes (descriptors 3 and 4) to the hub, and outlives the rank by what is
-// still in them. It ends the rank where the hub says so: the rank may hang, and the hub be on another node. Its orders come by standard input of the pipe at 5: the same text that the rank has got, and the rank.
+// still in them. It says how far the rank had come when it died (progress.hpp, at 6), and ends the rank where the hub says so: the rank may hang, and the hub be on another node. Its orders come by standard input of the pipe at 5: the same text that the rank has got, and the rank.
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -8,12 +8,14 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "base/raw_syscalls.hpp"
 #include "redundant/frame.hpp"
 #include "redundant/orders.hpp"
+#include "redundant/progress.hpp"
 #include "service/helper_process.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/link.hpp"
@@ -23,7 +25,7 @@ namespace {
 using namespace holdfast;
 using namespace holdfast::redundant;
 
-constexpr int pipes = service::first_helper_descriptor, orders_from = pipes + 2;
+constexpr int pipes = service::first_helper_descriptor, orders_from = pipes + 2, progress_from = pipes + 3;
 
 std::string all_of(int fd) {
   std::string text;
@@ -101,7 +103,8 @@ void Mover::run() {
       if (all[stream].revents && !move(stream)) open_[stream] = false;
     if (all[2].revents && !hear()) return;
     if (process_ && all[3].revents) {
-      (void)tell(Word::died, 0, 0, {});
+      const std::optional<HowFar> far = Progress::read(progress_from);
+      (void)tell(Word::died, 0, 0, far ? std::as_bytes(std::span(&*far, 1)) : ByteView());
       process_.reset();
     }
   }

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
+#include <span>
 #include <utility>
 
 #include "redundant/subjects.hpp"
@@ -20,6 +22,7 @@ constexpr size_t most_noted = 20;
 Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) {
   const Busy now;
   std::unique_lock lock(mutex_);
+  progress_.calls();
   if (joining_ && claim.looks != 0) {
     lock.unlock();
     return act({.same_view = true});
@@ -78,6 +81,7 @@ void Twins::carry_out(uint64_t subject, const Claim& claim, const Act& act, bool
   if (!is_noted) meetings_.acts(subject);
   is_noted = meetings_.is_alone();
   if (wait_for_followers(lock)) return;
+  while (orders_.clock == TeamOrders::Clock::strict && !decisions_.has_arrived()) wait_for_arrival(lock);
   lock.unlock();
   if (is_cut_off()) syscall(SYS_exit_group, lost_status);  // it may have slept
   Bytes outcome = act(turn);
@@ -121,6 +125,51 @@ void Twins::put_about_append(Word word, uint64_t file, uint64_t number) {
   Frame frame;
   frame.word = word, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.subject = file, frame.number = number;
   put(most_teams, frame);
+}
+
+// Other ranks may learn of it at once, by where the pointer stands then. So what led to it has to be with all twins first, as before a send.
+int64_t Twins::call_pointer(uint64_t file, const PointerCall& call) {
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  progress_.asks();
+  file = known_as(file);
+  const uint64_t subject = name_subject(file);
+  while (!pointing_.insert(file).second) changed_.wait(lock);
+  int64_t before = -1;
+  for (Bytes told;;) {
+    if (decisions_.next_message(subject, told) == Decisions::Known::yes) {
+      if (told.size() == sizeof before) std::memcpy(&before, told.data(), sizeof before);
+      break;
+    }
+    if (decisions_.decides(subject)) {
+      wait_until_it_may_tell(lock);
+      wait_until_all_has_arrived(lock);
+      before = ask_the_hub(file, decisions_.number(subject) + 1, call, lock);
+      said_ = true;
+      if (decisions_.decided_message(subject, std::as_bytes(std::span(&before, 1))) || is_followed()) send_soon();
+      break;
+    }
+    if (!reads_on()) wait_for_more(lock);
+  }
+  pointing_.erase(file);
+  changed_.notify_all();
+  return before;
+}
+
+int64_t Twins::ask_the_hub(uint64_t file, uint64_t number, const PointerCall& call, std::unique_lock<std::mutex>& lock) {
+  Frame frame;
+  frame.word = Word::pointer, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.subject = file, frame.number = number;
+  const auto* const at = reinterpret_cast<const std::byte*>(&call);
+  frame.payload.assign(at, at + sizeof call);
+  put(most_teams, frame);
+  const auto mine = pointed_.emplace(std::pair(file, number), std::nullopt).first;
+  lock.unlock();
+  flush(hub());
+  lock.lock();
+  changed_.wait(lock, [&] { return mine->second.has_value(); });
+  const int64_t before = *mine->second;
+  pointed_.erase(mine);
+  return before;
 }
 
 // What is to be said of it goes with the next call: nobody waits for it.
@@ -176,16 +225,17 @@ void Twins::report(const std::vector<std::pair<int, Claim>>& claims, const std::
 }
 
 void Twins::decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) {
-  if (busy || joining_) return ask(given, answer);
+  if (busy || joining_ || (orders_.clock == TeamOrders::Clock::own && is_clock(subject))) return ask(given, answer);
   const Busy now;
   std::unique_lock lock(mutex_);
+  progress_.asks();
   for (;;) {
     if (decisions_.next(subject, answer)) return;
     if (decisions_.decides(subject)) break;
     if (!reads_on()) wait_for_more(lock);
   }
   ask(given, answer);
-  if (is_followed()) said_ = true, send_soon();
+  if (is_followed() || decisions_.awaits_all()) said_ = true, send_soon();
   if (decisions_.decided(subject, answer)) send_soon();
   wait_while_full(lock);
 }
@@ -194,6 +244,7 @@ Bytes Twins::answer(uint64_t subject, const std::function<Bytes()>& ask) {
   if (busy || joining_) return ask();
   const Busy now;
   std::unique_lock lock(mutex_);
+  progress_.asks();
   Bytes told;
   for (;;) {
     if (decisions_.next_message(subject, told) == Decisions::Known::yes) return told;
@@ -212,6 +263,22 @@ Bytes Twins::answer(uint64_t subject, const std::function<Bytes()>& ask) {
 // One that asks faster than its twins hear waits for them.
 void Twins::wait_while_full(std::unique_lock<std::mutex>& lock) {
   while (decisions_.is_full()) changed_.wait(lock);
+}
+
+// Once: others may have sent by clocks that their twins have not heard of.
+void Twins::wait_until_it_may_tell(std::unique_lock<std::mutex>& lock) {
+  while (!may_tell_ && (keeps() || !decisions_.is_alone())) {
+    if (!std::exchange(asks_to_tell_, true)) {
+      Frame frame;
+      frame.word = Word::asks_to_tell, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
+      put(most_teams, frame);
+      lock.unlock();
+      flush(hub());
+      lock.lock();
+      continue;
+    }
+    changed_.wait(lock);
+  }
 }
 
 void Twins::send_soon() {
@@ -282,6 +349,7 @@ void Twins::say(uint64_t subject, ByteView answer) {
   const Busy now;
   std::unique_lock lock(mutex_);
   if (joining_) return (void)(had_matches_ |= is_about_matches(subject));
+  wait_until_it_may_tell(lock);
   said_ = true;
   if (decisions_.decided_message(subject, answer)) send_soon();
   wait_while_full(lock);
@@ -291,6 +359,7 @@ void Twins::say_no(uint64_t subject) {
   const Busy now;
   std::unique_lock lock(mutex_);
   if (joining_) return;
+  wait_until_it_may_tell(lock);
   said_ = true;
   if (decisions_.decided_no(subject)) send_soon();
 }
@@ -299,6 +368,10 @@ void Twins::before_a_send() {
   if (!said_.load(std::memory_order_relaxed)) return;
   const Busy now;
   std::unique_lock lock(mutex_);
+  wait_until_all_has_arrived(lock);
+}
+
+void Twins::wait_until_all_has_arrived(std::unique_lock<std::mutex>& lock) {
   Outbox out;
   decisions_.send_batch(out);
   put(out);

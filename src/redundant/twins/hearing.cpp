@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <sstream>
 #include <utility>
 
@@ -54,14 +55,37 @@ void Twins::came(int way, Frame& frame) {
   else if (way == most_teams && frame.word == Word::lives) live(frame);
   else if (way == most_teams && frame.word == Word::refused && frame.number == 2) may_go_beyond_ = true;
   else if (way == most_teams && frame.word == Word::refused) no_place_ = text_of(frame.payload);
+  else if (way == most_teams && frame.word == Word::await_all) await_all();
+  else if (way == most_teams && frame.word == Word::may_tell) may_tell_ = true;
   else if (way == most_teams && frame.word == Word::may_append) {
     const auto waits = may_append_.find({frame.subject, frame.number});
     if (waits != may_append_.end()) waits->second = true;
+  } else if (way == most_teams && frame.word == Word::pointer) {
+    const auto waits = pointed_.find({frame.subject, frame.number});
+    int64_t before = -1;
+    if (frame.payload.size() == sizeof before) std::memcpy(&before, frame.payload.data(), sizeof before);
+    if (waits != pointed_.end()) waits->second = before;
   } else if (way == most_teams) return;
   else came_of_twin(way, frame, out);
   if (decisions_.is_torn()) refuse(torn);
   put(out);
+  say_that_it_awaits();
   changed_.notify_all();
+}
+
+// Under the lock, as what follows.
+void Twins::await_all() {
+  Outbox out;
+  decisions_.await_all(out);
+  said_ = true;
+  put(out);
+}
+
+void Twins::say_that_it_awaits() {
+  if (!decisions_.has_begun_to_await()) return;
+  Frame frame;
+  frame.word = Word::awaits_all, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
+  put(most_teams, frame);
 }
 
 void Twins::came_of_twin(int way, Frame& frame, Outbox& out) {

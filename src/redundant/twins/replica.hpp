@@ -8,7 +8,9 @@
 
 #include "redundant/compare/meetings.hpp"
 #include "redundant/map.hpp"
+#include "redundant/membership/shared_pointers.hpp"
 #include "redundant/orders.hpp"
+#include "redundant/progress.hpp"
 
 namespace holdfast::redundant {
 
@@ -35,6 +37,8 @@ class Replica {
     int own = 0, first = 0;
   };
   virtual ProcessNumbers process_numbers() const { return {}; }
+  // What tells how far this process has come, also after its death (progress.hpp). Given away once.
+  virtual raw::Fd progress() { return {}; }
   virtual bool leads() = 0;
 
   using Act = std::function<Bytes(const Turn&)>;
@@ -50,6 +54,8 @@ class Replica {
   // the same in all of them. A leader that is lost in between leaves the turn to the next one. `file`: the same in all ranks.
   virtual void begin_append(uint64_t /*file*/, uint64_t /*number*/) {}
   virtual void end_append(uint64_t /*file*/, uint64_t /*number*/) {}
+  // A call on a file pointer that ranks share, once for all replicas: where it stood before, or -1.
+  virtual int64_t call_pointer(uint64_t /*file*/, const PointerCall&) { return -1; }
   // No replica calls on the subject any more.
   virtual void forget(uint64_t) {}
   // What the world answers, once for all: `ask` fills `answer` in the leader. Not from within a signal handler that came in here: then, and

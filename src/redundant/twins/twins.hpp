@@ -48,12 +48,15 @@ class Twins final : public Replica, public Sharing {
     if (orders.compares_messages && !joining_) sent_ = std::make_unique<SentMessages>(orders.team);
     log_has_come_ = !orders.logs_travel;
     if (orders.rehearses) meetings_.rehearse();
+    may_tell_ = orders.clock == TeamOrders::Clock::strict;
+    if (may_tell_) decisions_.await_all_from_the_beginning();
     if (!orders.follows.empty()) past_.emplace([this] { return their_log_.next(); }, keeper_);
   }
 
   Status begin(const std::string& about);
   const Place& place() const override { return place_; }
   ProcessNumbers process_numbers() const override { return numbers_; }
+  raw::Fd progress() override { return progress_.take_memory(); }
   bool leads() override {
     std::lock_guard lock(mutex_);
     return joining_ || (meetings_.leads() && meetings_.learned() == 0);
@@ -65,6 +68,7 @@ class Twins final : public Replica, public Sharing {
   }
   void begin_append(uint64_t file, uint64_t number) override;
   void end_append(uint64_t file, uint64_t number) override;
+  int64_t call_pointer(uint64_t file, const PointerCall& call) override;
   void forget(uint64_t subject) override;
   void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) override;
   Bytes answer(uint64_t subject, const std::function<Bytes()>& ask) override;
@@ -132,6 +136,11 @@ class Twins final : public Replica, public Sharing {
   void carry_out(uint64_t subject, const Claim& claim, const Act& act, bool again, bool& is_noted, std::unique_lock<std::mutex>& lock);
   void wait_for_more(std::unique_lock<std::mutex>& lock);
   void wait_while_full(std::unique_lock<std::mutex>& lock);
+  void wait_until_all_has_arrived(std::unique_lock<std::mutex>& lock);
+  int64_t ask_the_hub(uint64_t file, uint64_t number, const PointerCall& call, std::unique_lock<std::mutex>& lock);
+  void wait_until_it_may_tell(std::unique_lock<std::mutex>& lock);
+  void await_all();
+  void say_that_it_awaits();
   void wait_for_arrival(std::unique_lock<std::mutex>& lock);
   void refuse(const std::string& why);
   uint64_t behind_ms() const;
@@ -183,6 +192,7 @@ class Twins final : public Replica, public Sharing {
   const TeamOrders orders_;
   const Place place_;
   ProcessNumbers numbers_;  // known when the twins are
+  Progress progress_;
   LogFile own_log_, their_log_;
   LogKeeper keeper_;
   std::optional<CatchUp> past_;
@@ -210,15 +220,18 @@ class Twins final : public Replica, public Sharing {
   Meetings meetings_;
   Decisions decisions_;
   Pieces pieces_;
-  std::unique_ptr<SentMessages> sent_;                        // none where messages are not compared
-  std::map<std::pair<uint64_t, uint64_t>, bool> may_append_;  // by file and call of those who wait for their turn
+  std::unique_ptr<SentMessages> sent_;                                       // none where messages are not compared
+  std::map<std::pair<uint64_t, uint64_t>, bool> may_append_;                 // by file and call of those who wait for their turn
+  std::set<uint64_t> pointing_;                                              // files on whose shared pointer a thread calls
+  std::map<std::pair<uint64_t, uint64_t>, std::optional<int64_t>> pointed_;  // by file and call: where the pointer stood
   std::set<std::string> noted_;
   std::string no_place_;                  // in the job: why
   std::array<Way, most_teams + 1> ways_;  // to the teams; the last one to the hub
   bool introduced_ = false, sends_soon_ = false, flushes_soon_ = false;
   bool leased_ = false;
-  std::atomic<int64_t> lease_ms_{0};  // until when the hub lets this process live
-  std::atomic<bool> said_{false};     // something about messages, which may not have arrived
+  std::atomic<int64_t> lease_ms_{0};              // until when the hub lets this process live
+  std::atomic<bool> said_{false};                 // something about messages, which may not have arrived; where all are awaited, anything
+  bool asks_to_tell_ = false, may_tell_ = false;  // of messages
   uint32_t successions_ = 0;
   transport::Server server_;
 };

@@ -1,5 +1,5 @@
 // Teams of four ranks that send each other messages, with the real decisions between twins: everything follows from one seed. What one rank of a
-// team does rests on which message another one took, so a decision that is lost where another one rests on it makes a team hang.
+// team does rests on which message another one took, or on what a clock said, so a decision that is lost where another one rests on it makes a team hang.
 #pragma once
 #include <array>
 #include <cstring>
@@ -12,6 +12,7 @@
 
 #include "redundant/decisions/decisions.hpp"
 #include "redundant/decisions/receives.hpp"
+#include "redundant/membership/awaiting.hpp"
 #include "redundant/subjects.hpp"
 
 namespace holdfast::redundant::test {
@@ -24,20 +25,21 @@ struct Message {
 
 // What a program does next, from what it has seen.
 struct Op {
-  enum What : uint8_t { nothing, send, receive, look, post, wait_any, end } what = nothing;
+  enum What : uint8_t { nothing, send, receive, look, post, wait_any, clock, end } what = nothing;
   int peer = anybody, tag = anybody;
 };
 
 struct Seen {
   Message last, before;
   size_t step = 0, digest = 0;
-  bool looked_and_found = false;
+  uint64_t time = 0;
 };
+using Program = Op (*)(int rank, const Seen& seen);
 
 inline constexpr int request = 5, go = 1, no_go = 2, report = 7, summary = 9, ranks = 4, rounds = 8;
 
 // Two workers ask rank 0, who lets one of them report to rank 3, and sends a summary there. That one takes some of all in every way that there is.
-inline Op program(int rank, const Seen& seen) {
+inline Op by_messages(int rank, const Seen& seen) {
   const size_t round = seen.step / (rank == 0 ? 5 : 3), part = seen.step % (rank == 0 ? 5 : 3);
   if (rank != 3 && round == rounds) return {Op::end};
   if (rank == 0) {
@@ -60,17 +62,41 @@ inline Op program(int rank, const Seen& seen) {
   return {what, anybody, report};
 }
 
+// In each round rank 3 gets one report: from rank 1, or from rank 2 where a clock of rank 1 says so. It takes that in every way that there is.
+inline Op by_clock(int rank, const Seen& seen) {
+  const size_t round = seen.step / 4, part = seen.step % 4;
+  if (rank == 0 || round == rounds) return {Op::end};
+  const bool reports = seen.time % 2 == 0;
+  if (rank == 1) {
+    if (part == 0) return {Op::clock};
+    if (part == 1) return {Op::send, reports ? 3 : 2, report};
+    if (part == 2) return reports ? Op{Op::send, 2, no_go} : Op{};
+    return {round % 2 == 0 ? Op::nothing : Op::receive, 3, summary};
+  }
+  if (rank == 2) {
+    if (part == 0) return {Op::receive, 1, anybody};
+    return part == 1 && seen.last.tag == report ? Op{Op::send, 3, report} : Op{};
+  }
+  if (part == 0) return round % 3 == 2 ? Op{Op::post} : Op{round % 3 == 1 ? Op::look : Op::nothing, anybody, report};
+  if (part == 1)
+    return round % 3 == 2 ? Op{Op::wait_any} : round % 3 == 1 ? Op{Op::receive, seen.last.source, report} : Op{Op::receive, anybody, report};
+  return part == 2 && round % 2 == 1 ? Op{Op::send, 1, summary} : Op{};
+}
+
 class Teams;
 
 class Rank {
  public:
-  Rank(Teams& teams, int team, int teams_count, int rank) : teams_(teams), team_(team), rank_(rank), decisions_(team, teams_count) {}
-  bool ended() const { return program(rank_, seen_).what == Op::end; }
+  Rank(Teams& teams, int team, int teams_count, int rank, Program program)
+      : teams_(teams), team_(team), rank_(rank), program_(program), decisions_(team, teams_count) {}
+  bool ended() const { return program_(rank_, seen_).what == Op::end; }
   void go();
   void arrive(Message message);
   void push();
   void take(const Frame& frame);
   void live(uint32_t epoch, uint64_t mask, int leader);
+  void await_all();
+  void may_tell() { may_tell_ = true; }
   const std::vector<std::string>& log() const { return log_; }
   bool is_torn() const { return decisions_.is_torn(); }
 
@@ -78,16 +104,20 @@ class Rank {
   static uint64_t subject(Messages kind) { return message_subject(kind, 1); }
   void pump();
   void post(Receives::Name name);
+  bool is_allowed_to_tell();
+  void say_that_it_awaits();
   bool tell(Receives::Name name);
   bool receive(const Op& op);
   bool look(const Op& op);
   bool wait_any();
   bool send(const Op& op);
+  bool ask();
   void saw(const Message& message);
   void put(Outbox& out);
 
   Teams& teams_;
   const int team_, rank_;
+  const Program program_;
   Decisions decisions_;
   Receives receives_;
   Seen seen_;
@@ -95,6 +125,7 @@ class Rank {
   std::optional<Receives::Name> pending_;
   std::vector<Receives::Name> requests_;
   std::optional<size_t> chosen_;
+  bool has_asked_ = false, may_tell_ = false;
   std::optional<Envelope> found_;
   // The MPI: what has come and is nobody's, what is posted, what posted receives got.
   std::deque<Message> unexpected_;
@@ -104,15 +135,17 @@ class Rank {
 
 class Teams {
  public:
-  Teams(int teams, uint64_t seed) : random(seed), living_((uint64_t(1) << teams) - 1) {
+  Teams(int teams, uint64_t seed, Program program = by_messages) : random(seed), living_((uint64_t(1) << teams) - 1) {
     for (int team = 0; team < teams; ++team)
-      for (int rank = 0; rank < ranks; ++rank) members_[{team, rank}] = std::make_unique<Rank>(*this, team, teams, rank);
+      for (int rank = 0; rank < ranks; ++rank) members_[{team, rank}] = std::make_unique<Rank>(*this, team, teams, rank, program);
   }
   // Until all that live have ended. False: they hang.
   bool run(const std::vector<std::pair<uint64_t, int>>& deaths);
   bool lives(int team) const { return living_ >> team & 1; }
   const Rank& member(int team, int rank) const { return *members_.at({team, rank}); }
   void send(int team, int from, int to, Message message) { messages_[{team, from, to}].push_back(message); }
+  void ask_to_tell(int team, int rank);
+  void awaits(int team, int rank) { let_tell(hub_.waits({team, rank})); }
   void send_twin(int rank, int from, int to, Frame frame) { frames_[{rank, from, to}].push_back(std::move(frame)); }
   std::mt19937_64 random;
 
@@ -124,11 +157,18 @@ class Teams {
   void deliver_message();
   void deliver_frame();
   void hear_the_hub(int team, int rank);
+  void let_tell(const std::vector<Awaiting::Who>& all);
 
   std::map<std::pair<int, int>, std::unique_ptr<Rank>> members_;
   std::map<Way, std::deque<Message>> messages_;
   std::map<Way, std::deque<Frame>> frames_;
-  std::map<std::pair<int, int>, std::deque<std::pair<uint32_t, uint64_t>>> words_;
+  struct HubSays {
+    Word word;
+    uint32_t epoch = 0;
+    uint64_t living = 0;
+  };
+  std::map<std::pair<int, int>, std::deque<HubSays>> words_;
+  Awaiting hub_;
   uint64_t living_;
   uint32_t epoch_ = 0;
 };
@@ -150,12 +190,31 @@ inline void Rank::take(const Frame& frame) {
   Outbox out;
   decisions_.take(frame, out);
   put(out);
+  say_that_it_awaits();
 }
 
 inline void Rank::live(uint32_t epoch, uint64_t mask, int leader) {
   Outbox out;
   decisions_.live(epoch, mask, leader, out);
   put(out);
+  say_that_it_awaits();
+}
+
+inline void Rank::await_all() {
+  Outbox out;
+  decisions_.await_all(out);
+  put(out);
+  say_that_it_awaits();
+}
+
+inline void Rank::say_that_it_awaits() {
+  if (decisions_.has_begun_to_await()) teams_.awaits(team_, rank_);
+}
+
+inline bool Rank::is_allowed_to_tell() {
+  if (!has_asked_) teams_.ask_to_tell(team_, rank_);
+  has_asked_ = true;
+  return may_tell_;
 }
 
 inline void Rank::arrive(Message message) {
@@ -193,6 +252,7 @@ inline void Rank::pump() {
 // The leader's, of one that has come: those that could have taken it first.
 inline bool Rank::tell(Receives::Name name) {
   if (!decisions_.decides(subject(Messages::matches))) return !receives_.is_open(name);
+  if (!is_allowed_to_tell()) return false;
   const Message message = got_.at(name);
   for (const Receives::Name before : receives_.before(name, message.envelope())) {
     if (teams_.random() % 3 == 0) return false;  // its content is still on the way
@@ -237,7 +297,7 @@ inline bool Rank::look(const Op& op) {
       }
       case Decisions::Known::nothing: break;
     }
-    if (!decisions_.decides(subject(Messages::probes))) return false;
+    if (!decisions_.decides(subject(Messages::probes)) || !is_allowed_to_tell()) return false;
   }
   for (const Message& message : unexpected_) {
     if (!(found_ ? *found_ : wanted).overlaps(message.envelope()) || (found_ && receives_.holds_back(*found_))) continue;
@@ -287,9 +347,21 @@ inline bool Rank::send(const Op& op) {
   return true;
 }
 
+inline bool Rank::ask() {
+  constexpr uint64_t clock = uint64_t(Subject::mpi_time);
+  const ByteSpan time = std::as_writable_bytes(std::span(&seen_.time, 1));
+  if (!decisions_.next(clock, time)) {
+    if (!decisions_.decides(clock)) return false;
+    seen_.time = teams_.random();
+    (void)decisions_.decided(clock, time);
+  }
+  log_.push_back("time " + std::to_string(seen_.time));
+  return true;
+}
+
 inline void Rank::go() {
   pump();
-  const Op op = program(rank_, seen_);
+  const Op op = program_(rank_, seen_);
   bool done = true;
   switch (op.what) {
     case Op::send: done = send(op); break;
@@ -297,6 +369,7 @@ inline void Rank::go() {
     case Op::look: done = look(op); break;
     case Op::wait_any: done = wait_any(); break;
     case Op::post: requests_.push_back(receives_.begin({op.peer, op.tag})); break;
+    case Op::clock: done = ask(); break;
     case Op::nothing: break;
     case Op::end: return;
   }
@@ -312,7 +385,22 @@ inline void Teams::die(int team) {
     if (way[1] == team) frames.resize(random() % (frames.size() + 1));
   ++epoch_;
   for (const auto& [who, member] : members_)
-    if (lives(who.first)) words_[who].emplace_back(epoch_, living_);
+    if (lives(who.first)) words_[who].push_back({Word::lives, epoch_, living_});
+  for (int rank = 0; rank < ranks; ++rank) awaits(team, rank);
+}
+
+inline void Teams::ask_to_tell(int team, int rank) {
+  if (!hub_.has_begun()) {
+    std::vector<Awaiting::Who> all;
+    for (const auto& [who, member] : members_)
+      if (lives(who.first)) all.push_back({who.first, who.second}), words_[who].push_back({Word::await_all});
+    hub_.begin(all);
+  }
+  let_tell(hub_.asks({team, rank}));
+}
+
+inline void Teams::let_tell(const std::vector<Awaiting::Who>& all) {
+  for (const Awaiting::Who& one : all) words_[{one.team, one.rank}].push_back({Word::may_tell});
 }
 
 template <class What>
@@ -344,9 +432,11 @@ inline void Teams::deliver_frame() {
 inline void Teams::hear_the_hub(int team, int rank) {
   auto& words = words_[{team, rank}];
   if (words.empty()) return;
-  const auto [epoch, mask] = words.front();
+  const HubSays word = words.front();
   words.pop_front();
-  members_[{team, rank}]->live(epoch, mask, __builtin_ctzll(mask));
+  Rank& member = *members_[{team, rank}];
+  if (word.word == Word::lives) member.live(word.epoch, word.living, __builtin_ctzll(word.living));
+  else word.word == Word::await_all ? member.await_all() : member.may_tell();
 }
 
 inline bool Teams::run(const std::vector<std::pair<uint64_t, int>>& deaths) {

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "redundant/membership/awaiting.hpp"
 #include "redundant/membership/membership.hpp"
 #include "redundant/membership/outlet.hpp"
 #include "redundant/membership/output.hpp"
+#include "redundant/membership/shared_pointers.hpp"
 #include "redundant/orders.hpp"
 
 namespace holdfast::redundant {
@@ -75,12 +77,38 @@ TEST(Membership, a_launcher_may_be_noticed_before_its_ranks) {
   EXPECT_EQ(end_of(members.leaves(1, 1, false)), 0);
 }
 
-TEST(Membership, one_rank_dead_in_every_team_is_said_to_be_the_programs_fault) {
+TEST(Membership, one_rank_dead_at_the_same_place_in_every_team_is_said_to_be_the_programs_fault) {
   Membership members = two_teams();
   (void)members.gone(0, 1, "");
-  const Orders orders = members.gone(1, 1, "");
-  EXPECT_EQ(end_of(orders), all_lost);
-  EXPECT_NE(lines(orders).find("rank 1 has died in every team"), std::string::npos);
+  EXPECT_EQ(end_of(members.gone(1, 1, "")), all_lost);
+  EXPECT_EQ(members.fault_of_the_program(), "") << "nobody knows where they were";
+  EXPECT_TRUE(members.lacks_a_place());
+  members.died_at(0, 1, {.calls = 7, .asked = 2});
+  members.died_at(1, 1, {.calls = 7, .asked = 2});
+  EXPECT_EQ(
+      members.fault_of_the_program(),
+      "rank 1 has died at the same place in every team (after 7 calls on files and 2 questions about clocks and files), which looks like a fault "
+      "of the program itself");
+}
+
+TEST(Membership, one_rank_dead_at_two_places_is_chance) {
+  for (const HowFar other : {HowFar{.calls = 8, .asked = 2}, HowFar{.calls = 7, .asked = 3}}) {
+    Membership members = two_teams();
+    (void)members.gone(0, 1, "");
+    members.died_at(0, 1, {.calls = 7, .asked = 2});
+    members.died_at(1, 1, other);
+    (void)members.gone(1, 1, "");
+    EXPECT_EQ(members.fault_of_the_program(), "");
+  }
+}
+
+TEST(Membership, two_ranks_dead_at_one_place_are_chance) {
+  Membership members = two_teams();
+  (void)members.gone(0, 1, "");
+  (void)members.gone(1, 0, "");
+  members.died_at(0, 1, {.calls = 7});
+  members.died_at(1, 0, {.calls = 7});
+  EXPECT_EQ(members.fault_of_the_program(), "");
 }
 
 TEST(Membership, an_abort_is_no_loss) {
@@ -163,6 +191,15 @@ TEST(Membership, of_three_the_one_that_differs_is_out) {
   EXPECT_EQ(kinds(orders), (std::vector{Order::kill, Order::say, Order::live}));
   EXPECT_EQ(orders[0].team, 1);
   EXPECT_EQ(members.living(0), 5u);
+}
+
+TEST(Membership, of_three_the_leader_is_out_where_it_differs) {
+  Membership members(3);
+  for (int team = 0; team < 3; ++team) (void)members.joined(team, 0, 1);
+  const Orders orders = members.differ(0, "out", {{0, {.sum = 2}}, {1, {.sum = 1}}, {2, {.sum = 1}}});
+  EXPECT_EQ(kinds(orders), (std::vector{Order::kill, Order::say, Order::live}));
+  EXPECT_EQ(orders[0].team, 0);
+  EXPECT_EQ(members.living(0), 6u);
 }
 
 TEST(Membership, of_differences_between_messages_the_first_one_is_judged) {
@@ -378,9 +415,9 @@ TEST(Membership, a_rank_that_dies_in_the_team_that_came_back_as_well_is_the_prog
   Membership members = one_comes_back();
   (void)members.gone(1, 1, "");
   (void)members.joined(2, 1, 2);
-  const Orders orders = members.gone(2, 1, "");
-  EXPECT_EQ(end_of(orders), all_lost);
-  EXPECT_NE(lines(orders).find("rank 1 has died in every team"), std::string::npos);
+  EXPECT_EQ(end_of(members.gone(2, 1, "")), all_lost);
+  for (const int team : {0, 1, 2}) members.died_at(team, 1, {.calls = 7});
+  EXPECT_NE(members.fault_of_the_program().find("rank 1 has died at the same place in every team"), std::string::npos);
 }
 
 TEST(Output, each_byte_is_delivered_once_whoever_is_ahead) {
@@ -422,6 +459,44 @@ TEST(Membership, of_two_that_do_not_reach_each_other_the_one_that_says_so_is_los
   EXPECT_TRUE(members.unreached(1, 1, "process 8 on a", 0, "nobody answers").empty());
 }
 
+TEST(Awaiting, whoever_asks_first_tells_when_all_wait_or_are_gone) {
+  using Who = Awaiting::Who;
+  Awaiting awaiting;
+  EXPECT_FALSE(awaiting.has_begun());
+  awaiting.begin({{0, 0}, {0, 1}, {1, 0}, {1, 1}});
+  EXPECT_TRUE(awaiting.asks({0, 1}).empty());
+  EXPECT_TRUE(awaiting.waits({0, 0}).empty());
+  EXPECT_TRUE(awaiting.waits({1, 1}).empty());
+  EXPECT_TRUE(awaiting.waits({0, 1}).empty());
+  EXPECT_TRUE(awaiting.asks({1, 1}).empty());
+  EXPECT_EQ(awaiting.waits({1, 0}), (std::vector<Who>{{0, 1}, {1, 1}}));
+  EXPECT_EQ(awaiting.asks({0, 0}), (std::vector<Who>{{0, 0}})) << "all wait by now";
+}
+
+TEST(SharedPointers, a_call_is_made_once_for_all_replicas_of_a_rank) {
+  constexpr uint64_t file = 5;
+  SharedPointers pointers;
+  const PointerCall add{PointerCall::add, 10}, load;
+  EXPECT_EQ(pointers.call(file, 0, 1, add), 0);
+  EXPECT_EQ(pointers.call(file, 1, 1, add), 10);
+  EXPECT_EQ(pointers.call(file, 0, 1, add), 0) << "another leader, which repeats it";
+  EXPECT_EQ(pointers.call(file, 0, 2, load), 20);
+  EXPECT_EQ(pointers.call(file, 0, 3, {PointerCall::store, 4}), 20);
+  EXPECT_EQ(pointers.call(file, 1, 2, add), 4);
+  EXPECT_EQ(pointers.call(file, 0, 3, {PointerCall::store, 4}), 20);
+  EXPECT_EQ(pointers.call(file, 1, 3, load), 14) << "it was not stored again";
+  EXPECT_EQ(pointers.call(file, 1, 3, add), 14) << "the lost leader's clocks said otherwise";
+  EXPECT_EQ(pointers.call(file, 1, 4, {PointerCall::add, INT64_MAX}), -1);
+  EXPECT_EQ(pointers.call(file + 1, 1, 1, load), 0);
+}
+
+TEST(SharedPointers, of_files_that_nobody_has_used_for_long_are_forgotten) {
+  SharedPointers pointers;
+  for (uint64_t file = 0; file < 4200; ++file) (void)pointers.call(file, 0, 1, {PointerCall::add, 1});
+  EXPECT_LE(pointers.kept(), 4096u);
+  EXPECT_EQ(pointers.call(4199, 0, 2, {}), 1);
+}
+
 TEST(TeamOrders, are_text_and_back) {
   TeamOrders orders;
   orders.team = 1, orders.teams = 3, orders.deadline_ms = 1234;
@@ -435,17 +510,19 @@ TEST(TeamOrders, are_text_and_back) {
   EXPECT_EQ(back->hub, orders.hub);
   orders.reach = transport::Reach::network, orders.apart = true;
   orders.team = 5, orders.follows = {3, 1}, orders.log = "/a place/of logs", orders.log_bytes = 99, orders.joins = TeamOrders::where_it_resumes;
+  orders.clock = TeamOrders::Clock::own;
   const auto again = parse_orders(text_of(orders));
   ASSERT_TRUE(again);
   EXPECT_EQ(again->follows, orders.follows);
   EXPECT_EQ(again->joins, TeamOrders::where_it_resumes);
+  EXPECT_EQ(again->clock, TeamOrders::Clock::own);
   EXPECT_EQ(again->log, orders.log);
   EXPECT_EQ(again->reach, orders.reach);
   EXPECT_TRUE(again->apart);
   EXPECT_EQ(again->hub, orders.hub);
   EXPECT_FALSE(parse_orders("1 3 0 10 abc unix a"));
-  EXPECT_FALSE(parse_orders("3 3 0 0 10 " + std::string(64, '0') + " 0 0 0 0 0 - unix a"));
-  EXPECT_TRUE(parse_orders("2 3 0 0 10 " + std::string(64, '0') + " 0 0 0 0 0 - unix a"));
+  EXPECT_FALSE(parse_orders("3 3 0 0 10 " + std::string(64, '0') + " 0 0 0 0 0 0 - unix a"));
+  EXPECT_TRUE(parse_orders("2 3 0 0 10 " + std::string(64, '0') + " 0 0 0 0 0 0 - unix a"));
   EXPECT_FALSE(parse_orders(""));
 }
 

@@ -7,8 +7,8 @@ namespace holdfast::redundant::test {
 namespace {
 
 // All ranks of all teams that live have seen the same.
-void check_messages(int count, uint64_t seed, const std::vector<std::pair<uint64_t, int>>& deaths) {
-  Teams teams(count, seed);
+void check_messages(int count, uint64_t seed, const std::vector<std::pair<uint64_t, int>>& deaths, Program program = by_messages) {
+  Teams teams(count, seed, program);
   ASSERT_TRUE(teams.run(deaths)) << "hangs: seed " << seed << " of " << count << " teams, death at " << (deaths.empty() ? 0 : deaths[0].first);
   for (int rank = 0; rank < ranks; ++rank) {
     const Rank* first = nullptr;
@@ -43,6 +43,21 @@ TEST_P(MessagesOfTeams, are_the_same_after_two_deaths) {
   for (uint64_t seed = 1; seed <= 600; ++seed) {
     const uint64_t first = random() % 1500, second = first + random() % 200;
     check_messages(GetParam(), seed, {{first, int(random() % uint64_t(GetParam()))}, {second, int(random() % uint64_t(GetParam()))}});
+  }
+}
+
+// A clock says who sends; the leader that has asked it dies before its answer has come to its twins.
+TEST_P(MessagesOfTeams, that_follow_from_clocks_are_the_same_after_the_leader_has_died_at_any_step) {
+  for (uint64_t seed = 1; seed <= 3; ++seed)
+    for (uint64_t step = 0; step < 800; step += 3) check_messages(GetParam(), seed, {{step, 0}}, by_clock);
+}
+
+TEST_P(MessagesOfTeams, that_follow_from_clocks_are_the_same_after_two_deaths) {
+  if (GetParam() < 3) return;
+  std::mt19937_64 random(17);
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const uint64_t first = random() % 1200, second = first + random() % 200;
+    check_messages(GetParam(), seed, {{first, int(random() % uint64_t(GetParam()))}, {second, int(random() % uint64_t(GetParam()))}}, by_clock);
   }
 }
 
