@@ -626,7 +626,7 @@ void Hub::show() {
   (void)send_frame(control_.get(), frame, 0);
 }
 
-// What is still in the pipes of the ranks' output comes first, for a while: a process that the job has left behind may hold one open.
+// What is still in the pipes of the ranks' output comes first, for a while. A process that the job has left behind may hold one open.
 void Hub::finish(int code) {
   if (code_) return;
   code_ = code;

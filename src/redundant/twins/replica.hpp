@@ -1,5 +1,5 @@
 // This process as one of the replicas of its rank: what it is for those who serve the program's calls. Three threads of its own beside
-// the program's: one hears the hub and the twins, one sends what may wait a moment, one tells the hub that this process lives.
+// the program's. One hears the hub and the twins, one sends what may wait a moment, one tells the hub that this process lives.
 #pragma once
 #include <atomic>
 #include <cstdlib>
@@ -42,7 +42,7 @@ class Replica {
   virtual bool leads() = 0;
 
   using Act = std::function<Bytes(const Turn&)>;
-  // A call that every replica makes in its turn on this subject: answers its outcome. `act` is called in the leader, when all claims agree; where
+  // A call that every replica makes in its turn on this subject: answers its outcome. `act` is called in the leader, when all claims agree. Where
   // they do not, this call never returns, unless it turns out that one who differed was lost meanwhile. `what` names the call for a person.
   virtual Bytes meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) = 0;
   // The present or last call on a subject, by the numbers that all replicas have for it, also one that has resumed.
@@ -62,7 +62,7 @@ class Replica {
   // in a child of fork, the world answers each for itself.
   using Ask = void (*)(void* given, ByteSpan answer);
   virtual void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) = 0;
-  // The same of any size, about what is asked seldom (files, names): it is with all twins before this rank's next send, by which other ranks may
+  // The same of any size, about what is asked seldom (files, names). It is with all twins before this rank's next send, by which other ranks may
   // learn of it. `ask` may wait for the world.
   virtual Bytes answer(uint64_t, const std::function<Bytes()>& ask) { return ask(); }
 
@@ -102,7 +102,7 @@ class Replica {
   // What that call has read, to be kept, or as it was kept.
   virtual void keep_read(uint64_t, ByteView) {}
   virtual std::optional<Bytes> read_then(uint64_t) { return std::nullopt; }
-  // It was started again, has resumed from a checkpoint of its own, and has not changed anything yet: it has no part in what its twins do. What it
+  // It was started again, has resumed from a checkpoint of its own, and has not changed anything yet. It has no part in what its twins do. What it
   // calls until then it does alone.
   virtual bool is_joining() { return false; }
   // Called where it joins, before anything else.

@@ -170,7 +170,7 @@ class Twins final : public Replica, public Sharing {
   void serve_sending();
   void serve_alive();
   void serve_lease();
-  // On another node than the hub, and it has not been heard of for the deadline: it may have declared this process lost, and nobody could say so.
+  // On another node than the hub, and it has not been heard of for the deadline. It may have declared this process lost, and nobody could say so.
   bool is_cut_off() const { return leased_ && lease_clock_ms() > lease_ms_.load(std::memory_order_relaxed); }
   static int64_t lease_clock_ms();
   void cannot_reach(int team, const std::string& why);
