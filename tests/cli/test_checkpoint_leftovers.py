@@ -75,6 +75,10 @@ class Leftovers(CheckpointTest):
         self.run_job("wc -c < ck/ck.10.0 > got", "--resume", "--drain", "none", **SMALL)
         self.assertEqual(self.read("got"), "200000\n")
 
+    def test_a_job_without_checkpoints_leaves_nothing(self):
+        self.run_job("true", **SMALL)
+        self.assertEqual(glob.glob(self.path("holdfast-nodes/*/.checkpoints/*")), [])
+
     def test_on_a_disk_that_is_nearly_full_older_copies_give_way(self):
         self.small_disk("n1", 7 << 20)
         script = """for s in 1 2 3 4 5 6; do head -c 1000000 /dev/zero > ck/ck.$s.0 || exit 1; done

@@ -465,7 +465,7 @@ class Attempts {
       // What lies on the nodes may be all that there is of them.
       if (lost) return exit_not_protected;
       if (!newest && say_why_none_is_whole(*survey)) return exit_not_protected;
-      forget_local();
+      forget_local(newest != nullptr);
       return drained ? 0 : exit_not_protected;
     }
     say("holdfast: the program has ended well, and checkpoint {} is not protected; see: holdfast checkpoints\n", fmt::join(left, ", "));
@@ -592,15 +592,15 @@ class Attempts {
         plural(newest->files.size(), "file"), human_bytes(newest->bytes), nodes_text({nodes.begin(), nodes.end()}));
   }
 
-  // The local copies were a cache. Whose checkpoints these are stays known.
-  void forget_local() const {
+  // The local copies were a cache. Whose checkpoints these are stays known where there are some.
+  void forget_local(bool has_checkpoints) const {
     const auto pool = catalog::look_at_pool(run_.nodes, settings_.deadline_ms);
     if (!pool) return;
     for (const catalog::Member& member : pool->members)
       if (member.usable())
         (void)member.lane->run(
             [target = member.target, at = fmt::format("{}/{}", checkpoint::local_directory, run_.id)] { return target->remove_directory(at); });
-    checkpoint::note_program(run_.id, program_of(command_), run_.nodes, settings_.deadline_ms);
+    if (has_checkpoints) checkpoint::note_program(run_.id, program_of(command_), run_.nodes, settings_.deadline_ms);
   }
 
   const Settings& settings_;
