@@ -24,6 +24,7 @@ import profiled
 import report
 import shared
 import shared_logs
+import teams
 from checkpoints import lines as checkpoints, page as checkpoints_page
 from gluster.groups import agents as peers_and_agents, peers
 from harness import Failed, Skip, compare, run_group
@@ -66,6 +67,7 @@ def all_groups(options):
     groups.update(plain_calls.groups())
     groups.update(profiled.groups())
     groups.update(compared.groups())
+    groups.update(teams.groups())
     groups.update(shared_logs.groups(options.quick))
     if os.environ.get("PEERS") == "1":
         groups.update({f"peers-{mode}": peers(mode) for mode in ("write", "read")})

@@ -82,7 +82,8 @@ def discarded(bench):
     size = bench.pick(64, 256) * MIB
     said = measured(bench, "discarded", size, bench.pick(2, 7), rate=None)
     return [line("protecting into directories that keep nothing, against its reading, coding and hashing alone: rs:4+4", said["protected"], said["its parts"], 0.8,
-                 "ck-discarded", size=size, bound=False)]
+                 "ck-discarded", size=size, bound=False),
+            line("the same against a plain copy of the file (cp) over tmpfs", said["protected"], said["copied"], None, "ck-copied", size=size, bound=False)]
 
 
 def throughputs(said, size, label_of):

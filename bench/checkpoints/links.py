@@ -94,8 +94,13 @@ def discarded(nodes, options):
         said = ask("write")
         ask_all([worker], "drop")
         return said
+
+    def copy():
+        began = time.monotonic()
+        nodes.run("cp", source, source + ".copy")
+        return {"seconds": time.monotonic() - began}
     write()
-    return measure({"protected": write, "its parts": lambda: ask("read", "code")}, options.repetitions, nodes)
+    return measure({"protected": write, "its parts": lambda: ask("read", "code"), "copied": copy}, options.repetitions, nodes)
 
 
 # ---- all units and copies on other nodes than the writer's

@@ -1,0 +1,52 @@
+"""What it costs that a job is there twice: two teams against two plain jobs side by side, placed alike."""
+import os
+import shutil
+import sys
+
+from harness import Group, Row, Side
+from workloads import launcher
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+REPLICAS, MOST, MOST_COMPARED = 2, 1.03, 1.05
+
+
+def programs(bench):
+    """(name, ranks, input files, command with its arguments) of each that is here."""
+    messages = os.path.join(os.path.abspath(bench.build), "bin/bench/sends_bench.openmpi")
+    for ranks in (1, 2):
+        yield f"ring-{ranks}", ranks, [], [messages, "--mode", "ring", "--rounds", str(bench.pick(1000, 4000) // ranks ** 4)]
+        yield f"heat-{ranks}", ranks, [], [messages, "--mode", "heat", "--path", "field", "--cells", "600", "--steps", str(bench.pick(1000, 4000) // ranks), "--every", "500"]
+    for name, program, inputs, words in (("LAMMPS-1", "lmp", ["melt.lammps"], ["-log", "none", "-screen", "none", "-in", "melt.lammps"]),
+                                         ("hpcc-1", "hpcc", ["../tests/programs/redundant/hpccinf.txt"], [])):
+        found = shutil.which(program)
+        if found:
+            yield name, 1, [os.path.join(HERE, file) for file in inputs], [found, *words]
+
+
+def sides(bench, name, ranks, inputs, words):
+    job = [*launcher("openmpi", ranks), *words]
+    timed = [sys.executable, os.path.join(HERE, "timed_jobs.py")]
+    turns = {"OMPI_MCA_mpi_yield_when_idle": "1"}  # as teams do it that have more ranks than cores
+
+    def plain():
+        return Side([*timed, str(REPLICAS), str(ranks), *inputs, "--", *job], turns)
+
+    def teams(*options):
+        return Side([*timed, "1", str(ranks), *inputs, "--", os.path.abspath(bench.holdfast), "run", "--replicas", str(REPLICAS), *options, "--", *job], turns)
+    return {f"{name}-teams": teams(), f"{name}-messages": teams("--compare", "messages"), f"{name}-plain": plain(), f"{name}-again": plain()}
+
+
+def teams(bench):
+    all_sides, rows = {}, []
+    for name, ranks, inputs, words in programs(bench):
+        all_sides.update(sides(bench, name, ranks, inputs, words))
+        what = f"{name.split('-')[0]}, {ranks} rank{'s' if ranks > 1 else ''}"
+        for kind, how in (("cpu", "processor time"), ("least", "least times")):
+            rows.append(Row(f"{what}: two teams against two plain jobs: {how}", f"{name}-teams", f"{name}-plain", kind, MOST, "teams"))
+            rows.append(Row(f"{what}: with `--compare messages`: {how}", f"{name}-messages", f"{name}-plain", kind, None if "ring" in name else MOST_COMPARED, "teams"))
+            rows.append(Row(f"{what}: plain against plain, the noise: {how}", f"{name}-again", f"{name}-plain", kind, None, "teams"))
+    return Group("teams", "Two teams", all_sides, rows, bench.pick(3, 7))
+
+
+def groups():
+    return {"teams": teams}
