@@ -194,7 +194,7 @@ class Checkpoints(CheckpointTest):
                 self.assertEqual(struct.unpack("iii", file.read())[1], total)
         done = self.run_job("[ $RANK = 0 ] || exit 0; dd if=/dev/zero of=ck/ck.20.2 bs=1 count=1 conv=notrunc 2> how; echo x > ck/ck.20.2", "--resume", ranks=2, expect=None)
         self.assertIn("Read-only file system", self.read("how"))
-        self.assertIn("the job has 2 ranks, so files are numbered 0 to 1", done.stderr)
+        self.assertIn("the launcher gives the job 2 ranks, so only files numbered 0 to 1 belong to a checkpoint", done.stderr)
 
     def test_who_looks_at_the_files_of_all_ranks_fetches_none(self):
         self.run_job("umask 027; head -c 1000000 /dev/zero > ck/ck.10.$RANK", "--drain", "none", ranks=4)

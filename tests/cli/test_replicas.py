@@ -175,7 +175,7 @@ class Replicas(ReplicatedTest):
         library = os.path.join(os.path.dirname(self.binary), "../lib/libholdfast-posix.so")
         with socket.create_server(("127.0.0.1", 0)) as silent:
             port = silent.getsockname()[1]
-            orders = f"1 2 1 1 3000 {'0' * 64} 0 0 0 0 0 - tcp 127.0.0.1 {port};\t"
+            orders = f"1 2 1 1 3000 {'0' * 64} 0 0 0 0 0 0 - tcp 127.0.0.1 {port};\t"
             begun = time.monotonic()
             done = subprocess.run([PROGRAM, "exit", "0"], env={**self.env, "HOLDFAST_REPLICA": orders, "HOLDFAST_RANK": "0", "LD_PRELOAD": library}, timeout=60,
                                   capture_output=True, text=True, check=False)
@@ -226,8 +226,7 @@ class Replicas(ReplicatedTest):
 
     def test_two_losses_at_different_places_are_not_the_programs_fault(self):
         job = self.start(PROGRAM, "slowclocks")
-        for team in (0, 1):
-            process = self.process_of(team, 0)
+        for process in [self.process_of(team, 0) for team in (0, 1)]:
             time.sleep(0.4)
             os.kill(process, signal.SIGKILL)
         _, err = job.communicate(timeout=60)

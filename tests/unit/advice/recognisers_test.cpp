@@ -321,7 +321,7 @@ TEST(Advice, a_process_that_is_much_slower_than_others_with_as_many_bytes_is_nam
   site.add("/lustre", {.file_system = "lustre", .stripe_count = 1, .stripe_bytes = 32 << 20});
   const Report report = advise(job.log, site);
   ASSERT_THAT(names(report), Contains("straggler"));
-  EXPECT_THAT(report.advice[0].evidence, HasSubstr("rank 42 with 700 s for 256 MiB of /lustre/out.42"));
+  EXPECT_THAT(report.advice[0].evidence, HasSubstr("rank 42, needs 700 s for 256 MiB of /lustre/out.42"));
   EXPECT_THAT(report.advice[0].commands, ElementsAre("lfs getstripe /lustre/out.42"));
   run(77, 8000, 10000);  // one that is slow because it has more to do
   EXPECT_THAT(names(advise(job.log, site)), Not(Contains("straggler")));
