@@ -22,7 +22,7 @@ namespace holdfast::catalog {
 
 namespace {
 
-constexpr std::chrono::milliseconds look_again_after(2);
+constexpr std::chrono::milliseconds ask_again_after(2);
 
 using Tickets = std::vector<std::shared_ptr<target::Ticket>>;
 
@@ -124,7 +124,7 @@ Result<std::unique_ptr<target::Lock>> hold(const Located& located, const std::st
     auto lock = located.path_keeper->try_lock();
     if (lock || lock.status().kind() != Kind::busy) return lock;
     if (environment().now() >= give_up) return Status(Kind::busy, path + " is being changed by another process; try again when it has ended", EBUSY);
-    environment().wait(look_again_after);
+    environment().wait(ask_again_after);
   }
 }
 
