@@ -18,6 +18,7 @@ class SharedPointers {
  public:
   // Where it stood before; -1: it cannot stand there. `file`: the same in all ranks that have opened it together.
   int64_t call(uint64_t file, int rank, uint64_t number, const PointerCall& call);
+  // Files whose calls are known still.
   size_t kept() const { return files_.size(); }
 
  private:
@@ -26,15 +27,15 @@ class SharedPointers {
     PointerCall call;
     int64_t before = 0;
   };
-  struct Pointer {
-    int64_t position = 0;
+  struct Calls {
     uint64_t used = 0;
     std::map<int, std::deque<Made>> made;  // by rank: the newest
   };
-  static int64_t carry_out(Pointer& pointer, const PointerCall& call);
+  static int64_t carry_out(int64_t& position, const PointerCall& call);
   void drop_the_oldest();
 
-  std::map<uint64_t, Pointer> files_;
+  std::map<uint64_t, int64_t> positions_;  // nobody tells that a file is closed: of all, or one that is used again would begin anew
+  std::map<uint64_t, Calls> files_;        // of those that were used last
   uint64_t calls_ = 0;
 };
 
