@@ -28,6 +28,23 @@ std::optional<std::string> take_text(ByteView& bytes, size_t count) {
   bytes = bytes.subspan(count);
   return text;
 }
+
+template <class Head>
+bool take_head(ByteView& bytes, Head& head) {
+  if (bytes.size() < sizeof head) return false;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  bytes = bytes.subspan(sizeof head);
+  return true;
+}
+
+void add_parts(Bytes& bytes, std::initializer_list<ByteView> parts) {
+  for (const ByteView part : parts) bytes.insert(bytes.end(), part.begin(), part.end());
+}
+
+template <class Head>
+ByteView bytes_of_head(const Head& head) {
+  return std::as_bytes(std::span(&head, 1));
+}
 }  // namespace
 
 bool sensible(const AgentRequest& request) {
@@ -83,9 +100,7 @@ Bytes encode_terms(std::span<const SumTerm> terms) {
   Bytes bytes;
   for (const SumTerm& term : terms) {
     const TermHead head{term.offset, term.bytes, term.coefficient, uint16_t(term.address.size()), uint32_t(term.object.size())};
-    for (const ByteView part : {ByteView(std::as_bytes(std::span(&head, 1))), ByteView(std::as_bytes(std::span(term.address))),
-                                ByteView(std::as_bytes(std::span(term.object)))})
-      bytes.insert(bytes.end(), part.begin(), part.end());
+    add_parts(bytes, {bytes_of_head(head), std::as_bytes(std::span(term.address)), std::as_bytes(std::span(term.object))});
   }
   return bytes;
 }
@@ -94,9 +109,7 @@ std::optional<std::vector<SumTerm>> decode_terms(ByteView bytes) {
   std::vector<SumTerm> terms;
   while (!bytes.empty()) {
     TermHead head;
-    if (bytes.size() < sizeof head || terms.size() == most_terms) return std::nullopt;
-    std::memcpy(&head, bytes.data(), sizeof head);
-    bytes = bytes.subspan(sizeof head);
+    if (terms.size() == most_terms || !take_head(bytes, head)) return std::nullopt;
     auto address = take_text(bytes, head.address_bytes);
     auto object = address ? take_text(bytes, head.object_bytes) : std::nullopt;
     if (!object || head.coefficient > UINT8_MAX || head.bytes > most_bulk_bytes) return std::nullopt;
@@ -112,9 +125,7 @@ bool add_small(Bytes& page, const std::string& name, const Result<Bytes>& conten
   SmallHead head{uint32_t(name.size()), content.ok() && !is_large ? uint32_t(content->size()) : 0, 0, 0, is_large};
   if (!content.ok() && !is_large) head.kind = uint16_t(content.status().kind()), head.sys_errno = content.status().sys_errno();
   if (page.size() + sizeof head + name.size() + head.content_bytes > most_page_bytes) return false;
-  for (const ByteView part :
-       {ByteView(std::as_bytes(std::span(&head, 1))), ByteView(std::as_bytes(std::span(name))), head.content_bytes ? ByteView(*content) : ByteView()})
-    page.insert(page.end(), part.begin(), part.end());
+  add_parts(page, {bytes_of_head(head), std::as_bytes(std::span(name)), head.content_bytes ? ByteView(*content) : ByteView()});
   return true;
 }
 
@@ -122,9 +133,7 @@ std::optional<std::vector<SmallObject>> decode_small(ByteView page) {
   std::vector<SmallObject> all;
   while (!page.empty()) {
     SmallHead head;
-    if (page.size() < sizeof head) return std::nullopt;
-    std::memcpy(&head, page.data(), sizeof head);
-    page = page.subspan(sizeof head);
+    if (!take_head(page, head)) return std::nullopt;
     auto name = take_text(page, head.name_bytes);
     if (!name || head.content_bytes > page.size() || head.kind > uint16_t(Kind::internal) || head.is_large > 1) return std::nullopt;
     const ByteView content = page.first(head.content_bytes);
