@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/raw_syscalls.hpp"
-#include "transport/server.hpp"
+#include "unit/transport/running.hpp"
 
 namespace holdfast::transport {
 namespace {
@@ -32,28 +32,8 @@ struct Silent {
   std::string port;
 };
 
-// Greets whoever knows the secret, and hangs up.
-class Answering {
- public:
-  explicit Answering(const Agreement& agreement) {
-    EXPECT_EQ(pipe(ends_), 0);
-    server_.watch(ends_[0], [] { return false; });
-    server_.welcome = [](raw::Fd&, ByteView) { return nullptr; };
-    endpoints = server_.listen(Reach::loopback, agreement);
-    thread_ = std::thread([this] { server_.run(); });
-  }
-  ~Answering() {
-    EXPECT_EQ(write(ends_[1], "x", 1), 1);
-    thread_.join();
-    close(ends_[0]), close(ends_[1]);
-  }
-  std::string endpoints;
-
- private:
-  int ends_[2];
-  Server server_;
-  std::thread thread_;
-};
+// Whoever knows the secret is greeted.
+std::unique_ptr<Conversation> hangs_up(raw::Fd&, ByteView) { return nullptr; }
 
 TEST(Link, waits_for_all_addresses_side_by_side) {
   constexpr int64_t deadline_ms = 1000;
@@ -70,7 +50,7 @@ TEST(Link, an_address_that_answers_is_not_kept_waiting_by_silent_ones) {
   Secret secret;
   ASSERT_TRUE(draw(secret));
   const Agreement agreement{Protocol::agent, 1, secret, Identity{}};
-  Answering server(agreement);
+  const Running server(agreement, hangs_up);
   const std::vector<Silent> silent(16);
   std::string lines;
   for (const Silent& one : silent) lines += one.line();

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "transport/link.hpp"
+#include "unit/transport/running.hpp"
 
 namespace holdfast::transport {
 namespace {
@@ -29,29 +30,7 @@ struct Shout : Conversation {
   }
 };
 
-class Running {
- public:
-  using Welcome = std::function<std::unique_ptr<Conversation>(raw::Fd&, ByteView)>;
-  explicit Running(
-      const Agreement& agreement, Welcome welcome = [](raw::Fd&, ByteView) { return std::make_unique<Shout>(); }) {
-    EXPECT_EQ(pipe(ends_), 0);
-    server_.watch(ends_[0], [] { return false; });
-    server_.welcome = std::move(welcome);
-    endpoints = server_.listen(Reach::loopback, agreement);
-    thread_ = std::thread([this] { server_.run(); });
-  }
-  ~Running() {
-    EXPECT_EQ(write(ends_[1], "x", 1), 1);
-    thread_.join();
-    close(ends_[0]), close(ends_[1]);
-  }
-  std::string endpoints;
-
- private:
-  int ends_[2];
-  Server server_;
-  std::thread thread_;
-};
+std::unique_ptr<Conversation> shouts(raw::Fd&, ByteView) { return std::make_unique<Shout>(); }
 
 Status ask(Link& link, const std::string& question, std::string& answer) {
   const iovec out{const_cast<char*>(question.data()), question.size()};
@@ -62,7 +41,7 @@ Status ask(Link& link, const std::string& question, std::string& answer) {
 }
 
 TEST(Server, serves_each_client_its_own_answers) {
-  const Running server{Agreement()};
+  const Running server{Agreement(), shouts};
   Link one, other;
   ASSERT_TRUE(one.connect(server.endpoints, Agreement(), deadline_ms).ok());
   ASSERT_TRUE(other.connect(server.endpoints, Agreement(), deadline_ms).ok());
@@ -103,7 +82,7 @@ TEST(Server, waits_no_more_for_a_client_that_is_gone_though_its_socket_has_a_cop
 }
 
 TEST(Server, says_why_it_refuses_a_version) {
-  const Running server{Agreement()};
+  const Running server{Agreement(), shouts};
   Link link;
   const Status status = link.connect(server.endpoints, {Protocol::pointers, 2, {}, {}}, deadline_ms);
   EXPECT_EQ(status.kind(), Kind::version);
@@ -111,7 +90,7 @@ TEST(Server, says_why_it_refuses_a_version) {
 }
 
 TEST(Server, hangs_up_on_strangers_and_serves_on) {
-  const Running server{Agreement()};
+  const Running server{Agreement(), shouts};
   const auto endpoint = parse_endpoint(server.endpoints.substr(0, server.endpoints.find('\n')));
   ASSERT_TRUE(endpoint);
   const int stranger = socket(endpoint->address.ss_family, SOCK_STREAM, 0);
@@ -129,7 +108,7 @@ TEST(Server, hangs_up_on_strangers_and_serves_on) {
 
 // More than may wait unknown: the oldest are turned away, those who are known are served, and new ones are greeted.
 TEST(Server, bears_a_crowd_of_strangers) {
-  const Running server{Agreement()};
+  const Running server{Agreement(), shouts};
   Link known;
   ASSERT_TRUE(known.connect(server.endpoints, Agreement(), deadline_ms).ok());
   const auto endpoint = parse_endpoint(server.endpoints.substr(0, server.endpoints.find('\n')));
