@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -70,13 +71,18 @@ struct Life {
   return companion_main(&life->start);
 }
 
+// Of this process, that have its descriptors and have not ended.
+std::atomic<int> living{0};
+
 // Waits until the companion has ended; its status as of wait(2).
 [[maybe_unused]] int end_of(int pid) {
   int status = 0;
-  while (syscall(SYS_wait4, pid, &status, __WALL, nullptr) < 0) {
-    // A program that waits for children of any kind has taken this one's end: nobody can tell when to clean up after it.
-    if (errno != EINTR) pause();
-  }
+  int waited;
+  do waited = int(syscall(SYS_wait4, pid, &status, __WALL, nullptr));
+  while (waited < 0 && errno == EINTR);
+  --living;
+  // A program that waits for children of any kind has taken this one's end: nobody can tell when to clean up after it.
+  while (waited < 0) pause();
   return status;
 }
 
@@ -92,9 +98,11 @@ struct Life {
     hosted_by = life.parent;
     restartable_sequences(RSEQ_FLAG_UNREGISTER);
     // No signal at its end (the last byte of the flags): the program's handlers and its wait() never see it.
+    ++living;
     const int pid = clone(watched_main, bottom + kStackBytes, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_IO, &life);
     lived = pid > 0;
     const int status = lived ? end_of(pid) : 0;
+    if (!lived) --living;
     restartable_sequences(0);
     // What would have ended the process, had it been a thread, ends it now.
     if (lived && WIFSIGNALED(status)) kill(getpid(), WTERMSIG(status));
@@ -162,6 +170,10 @@ int start_companion(void (*body)(void*), void* argument) {
   if (failed) delete start;
   return failed;
 }
+
+int living_companions() { return living; }
+
+void forget_companions_of_parent() { living = 0; }
 
 void leave_companions_behind() {
   std::fflush(nullptr);

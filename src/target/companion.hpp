@@ -15,6 +15,11 @@ int start_companion(void (*body)(void*), void* argument);
 // The process that the caller's memory belongs to: getpid(), and inside of a companion that of the process that started it.
 int process_id();
 
+// How many of this process's companions have not ended. Those that are threads are not counted: they end with the process.
+int living_companions();
+// In the child of a fork, which has none.
+void forget_companions_of_parent();
+
 // Call at the process's end while a companion is held in a call. The companion keeps this process's descriptors open, and whoever reads its output
 // through a pipe would wait for their end. Flushes stdio and closes the pipes, sockets and terminals.
 void leave_companions_behind();

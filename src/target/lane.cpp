@@ -1,6 +1,8 @@
 #include "target/lane.hpp"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,6 +10,8 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "base/meter.hpp"
 #include "target/companion.hpp"
@@ -33,6 +37,13 @@ __attribute__((destructor)) void end_without_hung_calls() {
 Status hung(const std::string& name) { return Status(Kind::timed_out, "a call to " + name + " did not come back in time; the target was set aside"); }
 
 struct State;
+
+// Those of this process whose companions were started.
+struct Started {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<State>> states;
+};
+std::atomic<Started*> started{new Started};
 
 class CompanionTicket final : public Ticket {
  public:
@@ -73,6 +84,8 @@ struct State {
   Clock::time_point current_since;
   bool companion_started = false;
   bool lane_gone = false;
+  bool noted = false;           // in `started`
+  bool companion_goes = false;  // as soon as nothing is queued; the next call starts another
 
   bool of_this_process() const { return generation == fork_generation.load(std::memory_order_relaxed); }
 
@@ -80,8 +93,8 @@ struct State {
   void serve() {
     std::unique_lock guard(mutex);
     for (;;) {
-      work.wait(guard, [&] { return !queue.empty() || lane_gone; });
-      if (queue.empty()) return;
+      work.wait(guard, [&] { return !queue.empty() || lane_gone || companion_goes; });
+      if (queue.empty()) return void(companion_started = companion_goes = false);
       current = std::move(queue.front());
       queue.pop_front();
       busy_since = current_since = Clock::now();
@@ -135,9 +148,24 @@ struct State {
     if (!companion_started) {
       if (int failed = start(self)) return failed;
       companion_started = true;
+      if (!std::exchange(noted, true)) note(self);
     }
     queue.push_back(ticket);
     return 0;
+  }
+  static void note(const std::shared_ptr<State>& state) {
+    Started* const all = started;
+    std::lock_guard guard(all->mutex);
+    std::erase_if(all->states, [](const std::weak_ptr<State>& one) { return one.expired(); });
+    all->states.push_back(state);
+  }
+  // False: it is in a call.
+  bool let_companion_go() {
+    std::lock_guard guard(mutex);
+    if (current) return false;
+    companion_goes = companion_started;
+    work.notify_all();
+    return true;
   }
   static void companion_main(void* argument) {
     std::unique_ptr<std::shared_ptr<State>> mine(static_cast<std::shared_ptr<State>*>(argument));
@@ -297,6 +325,8 @@ void watch_forks() {
     pthread_atfork(nullptr, nullptr, [] {
       ++fork_generation;
       hung_calls = 0;  // which are the parent's
+      started = new Started;
+      forget_companions_of_parent();
     });
   });
 }
@@ -304,6 +334,20 @@ void watch_forks() {
 std::shared_ptr<Lane> make_companion_lane(std::string name, std::chrono::milliseconds deadline) {
   watch_forks();
   return std::make_shared<CompanionLane>(std::move(name), deadline);
+}
+
+void end_idle_companions() {
+  Started* const all = started;
+  std::unique_lock guard(all->mutex);
+  const auto states = all->states;
+  guard.unlock();  // who starts a companion holds its own state's mutex and waits for this one
+  int busy = 0;
+  for (const auto& one : states)
+    if (const auto state = one.lock()) busy += !state->let_companion_go();
+  // Milliseconds on a busy machine. Nobody is made to wait for long where something else is wrong.
+  const auto late = Clock::now() + std::chrono::seconds(1);
+  const timespec moment{0, 50'000};
+  while (living_companions() > busy && Clock::now() < late) (void)syscall(SYS_nanosleep, &moment, nullptr);
 }
 
 std::shared_ptr<Lane> make_inline_lane() { return std::make_shared<InlineLane>(); }

@@ -1,10 +1,12 @@
 /* How processes end, and what of theirs is in the files then, for as_natively.py. Each case prints what it finds. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -99,6 +101,46 @@ static void streams_beside_lost_writes(void) {
   unlink(path);
 }
 
+static void end_with_a_lock(int how) {
+  static char *nothing[] = {"true", NULL};
+  const int fd = open(path, O_RDWR | O_CREAT, 0644);
+  const int lock = open("lock", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0 || lock < 0 || pwrite(fd, "written", 7, 0) != 7 || flock(lock, LOCK_EX | LOCK_NB) != 0) _exit(1);
+  switch (how) {
+    case 0: exit(0);
+    case 1: _exit(0);
+    case 2: quick_exit(0);
+    default: execvp("true", nothing);
+  }
+  _exit(1);
+}
+
+/* The kernel lets a lock go with the process that had it: who has waited for its end gets it. On one processor, so that what is late is seen. */
+static void locks_end_with_their_process(void) {
+  cpu_set_t first;
+  CPU_ZERO(&first);
+  sched_getaffinity(0, sizeof first, &first);
+  int processor = 0;
+  while (!CPU_ISSET(processor, &first)) processor++;
+  CPU_ZERO(&first);
+  CPU_SET(processor, &first);
+  sched_setaffinity(0, sizeof first, &first);
+  for (int how = 0; how < 4; how++) {
+    int refused = 0;
+    for (int round = 0; round < 10; round++) {
+      const pid_t child = fork();
+      if (child == 0) end_with_a_lock(how);
+      int status = 0;
+      waitpid(child, &status, 0);
+      const int lock = open("lock", O_RDWR | O_CREAT, 0644);
+      refused += flock(lock, LOCK_EX | LOCK_NB) != 0;
+      close(lock);
+      if (status != 0) printf("%d: %x\n", how, status);
+    }
+    printf("%d: refused %d times\n", how, refused);
+  }
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -106,6 +148,7 @@ int main(int argc, char **argv) {
   } cases[] = {{"children_of_one_that_wrote", children_of_one_that_wrote},
                {"children_of_one_that_writes", children_of_one_that_writes},
                {"quick_ends", quick_ends},
+               {"locks_end_with_their_process", locks_end_with_their_process},
                {"streams_beside_lost_writes", streams_beside_lost_writes}};
   path = argv[2];
   setvbuf(stdout, NULL, _IOLBF, 0);

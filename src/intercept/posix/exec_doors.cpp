@@ -21,6 +21,7 @@
 #include "intercept/posix/stand_in.hpp"
 #include "profile/piece.hpp"
 #include "service/helper_process.hpp"
+#include "target/lane.hpp"
 
 extern char** environ;
 
@@ -91,6 +92,7 @@ int become(const char* path, char* const* environment, Native native) {
   }
   const bool handed = checkpoints_handed_over(takes_the_library(path, environment));
   holdfast::profile::process_ends();  // the image that comes has a piece of its own
+  holdfast::target::end_idle_companions();
   const int result = native();
   const int error = errno;
   holdfast::profile::process_goes_on();

@@ -11,6 +11,7 @@
 #include "intercept/posix/stand_in.hpp"
 #include "profile/piece.hpp"
 #include "redundant/twins/replica.hpp"
+#include "target/lane.hpp"
 
 namespace {
 
@@ -42,12 +43,18 @@ bool finish() {
   return nothing_was_lost() && written;
 }
 
+// What the kernel frees at a process's end (locks, the ends of pipes) is free when somebody who waited for the end looks.
+void leave_nobody_behind() {
+  if (of_this_process()) holdfast::target::end_idle_companions();
+}
+
 int code_after(int code) {
   all_checkpoints_closed(code == 0);
   const bool written = finish();
   if (code == 0 && written) shared_checkpoints_closed();
   leave_twins(code);
   holdfast::profile::process_ends();
+  leave_nobody_behind();
   return code == 0 && !written ? lost_writes : code;
 }
 
@@ -73,6 +80,7 @@ __attribute__((destructor(101))) void at_exit() {
   const bool written = finish();
   if (written && holdfast::ending_with() == 0) shared_checkpoints_closed();
   leave_twins(holdfast::ending_with());
+  leave_nobody_behind();
   if (written || holdfast::ending_with() != 0) return;
   fflush(nullptr);  // all that the C library would still have done
   real()._exit(lost_writes);
