@@ -173,63 +173,75 @@ const Checkpoint* newest_read(const Survey& survey, const std::string& run) {
   return newest;
 }
 
+// What was seen of one checkpoint, and where.
+struct Sighted {
+  const Checkpoint* version = nullptr;
+  std::vector<const LocalEntry*> files;
+  const DrainedCheckpoint* drained = nullptr;
+};
+
+std::map<Key, Sighted> all_sighted(const Survey& survey) {
+  std::map<Key, Sighted> all;
+  for (const Checkpoint& one : survey.checkpoints) all[{one.run, one.attempt, one.step}].version = &one;
+  for (const LocalEntry& entry : survey.local) {
+    if (!is_written_here(entry.state) || entry.state == State::twin || entry.state == State::evicted) continue;
+    all[{entry.run, entry.attempt, entry.name.step}].files.push_back(&entry);
+  }
+  for (const DrainedCheckpoint& one : survey.drained) all[{one.run, one.attempt, one.step}].drained = &one;
+  return all;
+}
+
+std::map<std::string, layout::Attempt> last_attempts(const Survey& survey) {
+  std::map<std::string, layout::Attempt> last;
+  for (const Checkpoint& one : survey.checkpoints) last[one.run] = std::max(last[one.run], one.attempt);
+  for (const LocalEntry& entry : survey.local) last[entry.run] = std::max(last[entry.run], entry.attempt);
+  return last;
+}
+
+Standing facts_of(const Key& key, const Sighted& seen) {
+  Standing standing;
+  std::tie(standing.run, standing.attempt, standing.step) = key;
+  standing.age = {standing.attempt, standing.step, 0, ""};
+  standing.drained = seen.drained != nullptr;
+  for (const LocalEntry* file : seen.files) {
+    standing.ranks = std::max(standing.ranks, file->name.ranks);
+    if (standing.why.empty()) standing.why = file->why;
+    if (standing.age.written == 0) standing.age = age_of(*file);
+  }
+  if (!seen.version) return standing;
+  standing.ranks = uint32_t(seen.version->files_of_all());
+  standing.age = seen.version->age();
+  standing.files = seen.version->files.size();
+  standing.bytes = seen.version->bytes;
+  const auto nodes = seen.version->nodes();
+  for (const std::string& node : nodes) standing.nodes.push_back(parse_node_path(node).node);
+  return standing;
+}
+
+void judge(Standing& standing, const Sighted& seen, const Survey& survey, const layout::Attempt& last_attempt) {
+  const Checkpoint* const one = seen.version;
+  const std::string unread = one ? why_unread(*one, survey) : "";
+  const bool whole = one && one->whole() && unread.empty();
+  if (whole) standing.state = one == newest_read(survey, standing.run) ? "whole" : "superseded", standing.why.clear();
+  else if (seen.drained) take_plain(standing, *seen.drained);
+  else if (one && !one->rivals.empty()) standing.state = state_name(State::failed), standing.why = rivalry_in(*one, survey);
+  else if (!unread.empty() && one->has_all()) standing.state = "damaged", standing.why = unread;
+  else if (one && one->has_all()) standing.state = "lost", standing.why = "more nodes are lost than its scheme tolerates";
+  else if (standing.attempt < last_attempt) standing.state = "quarantined";
+  else standing.state = !seen.files.empty() ? local_state(seen.files) : state_name(State::kept);
+  const bool is_late = standing.state == state_name(State::kept) || (standing.state == "quarantined" && one && one->silent_rank());
+  if (one && !whole && standing.why.empty() && is_late) standing.why = one->why_not_rolled();
+}
+
 }  // namespace
 
 std::vector<Standing> standings_of(const Survey& survey) {
-  std::map<Key, const Checkpoint*> checkpoints;
-  std::map<Key, std::vector<const LocalEntry*>> local;
-  std::map<std::string, layout::Attempt> last_attempt;
-  for (const Checkpoint& one : survey.checkpoints) {
-    checkpoints[{one.run, one.attempt, one.step}] = &one;
-    last_attempt[one.run] = std::max(last_attempt[one.run], one.attempt);
-  }
-  for (const LocalEntry& entry : survey.local) {
-    last_attempt[entry.run] = std::max(last_attempt[entry.run], entry.attempt);
-    if (!is_written_here(entry.state) || entry.state == State::twin || entry.state == State::evicted) continue;
-    local[{entry.run, entry.attempt, entry.name.step}].push_back(&entry);
-  }
-  std::map<Key, const DrainedCheckpoint*> drained;
-  for (const DrainedCheckpoint& one : survey.drained) drained[{one.run, one.attempt, one.step}] = &one;
-  std::set<Key> keys;
-  for (const auto& [key, one] : drained) keys.insert(key);
-  for (const auto& [key, one] : checkpoints) keys.insert(key);
-  for (const auto& [key, one] : local) keys.insert(key);
+  const auto last_attempt = last_attempts(survey);
   std::vector<Standing> all;
-  for (const Key& key : keys) {
-    Standing standing;
-    std::tie(standing.run, standing.attempt, standing.step) = key;
-    standing.age = {standing.attempt, standing.step, 0, ""};
-    const auto found = checkpoints.find(key);
-    const Checkpoint* const one = found == checkpoints.end() ? nullptr : found->second;
-    const auto files = local.find(key);
-    if (files != local.end())
-      for (const LocalEntry* file : files->second) {
-        standing.ranks = std::max(standing.ranks, file->name.ranks);
-        if (standing.why.empty()) standing.why = file->why;
-        if (standing.age.written == 0) standing.age = age_of(*file);
-      }
-    if (one) {
-      standing.ranks = uint32_t(one->files_of_all());
-      standing.age = one->age();
-      standing.files = one->files.size();
-      standing.bytes = one->bytes;
-      const auto nodes = one->nodes();
-      for (const std::string& node : nodes) standing.nodes.push_back(parse_node_path(node).node);
-    }
-    const Checkpoint* const newest = newest_read(survey, standing.run);
-    const std::string unread = one ? why_unread(*one, survey) : "";
-    const bool whole = one && one->whole() && unread.empty();
-    const auto plain = drained.find(key);
-    standing.drained = plain != drained.end();
-    if (whole) standing.state = one == newest ? "whole" : "superseded", standing.why.clear();
-    else if (standing.drained) take_plain(standing, *plain->second);
-    else if (one && !one->rivals.empty()) standing.state = state_name(State::failed), standing.why = rivalry_in(*one, survey);
-    else if (!unread.empty() && one->has_all()) standing.state = "damaged", standing.why = unread;
-    else if (one && one->has_all()) standing.state = "lost", standing.why = "more nodes are lost than its scheme tolerates";
-    else if (standing.attempt < last_attempt[standing.run]) standing.state = "quarantined";
-    else standing.state = files != local.end() ? local_state(files->second) : state_name(State::kept);
-    const bool is_late = standing.state == state_name(State::kept) || (standing.state == "quarantined" && one && one->silent_rank());
-    if (one && !whole && standing.why.empty() && is_late) standing.why = one->why_not_rolled();
+  for (const auto& [key, seen] : all_sighted(survey)) {
+    Standing standing = facts_of(key, seen);
+    const auto last = last_attempt.find(standing.run);
+    judge(standing, seen, survey, last == last_attempt.end() ? layout::Attempt() : last->second);
     all.push_back(std::move(standing));
   }
   return all;
