@@ -228,7 +228,7 @@ Clients::Ending Clients::begin(Client& client) {
   std::memcpy(ids.data(), bulk.data(), bulk.size());
   Session::Reply reply;
   std::vector<Seats::SeatPtr> over;
-  auto turn = Seats::Turn::now;
+  auto when = Seats::When::now;
   {
     std::unique_lock lock(mutex_);
     const Seats::Begun begun = seats_.begin(connection, ids[0], request.flags & 1, std::span(ids).subspan(1));
@@ -237,14 +237,14 @@ Clients::Ending Clients::begin(Client& client) {
     changed_.notify_all();
     reply = Session::reply_of(begun.status);
     if (begun.status.ok()) {
-      changed_.wait(lock, [&] { return (turn = seats_.turn(connection, over)) != Seats::Turn::later; });
+      changed_.wait(lock, [&] { return (when = seats_.when(connection, over)) != Seats::When::later; });
       reply.answer.value = seats_.last(connection);
       const Seats::SeatPtr seat = seats_.seat_of(connection);
       client.keeps = seat && Seats::kept_bytes(*seat) > 0;
     }
   }
   for (const auto& seat : over) seat->session.end();
-  if (turn == Seats::Turn::fenced) return Ending::hung_up;
+  if (when == Seats::When::fenced) return Ending::hung_up;
   if (request.quiet) return reply.answer.kind == 0 ? Ending::none : Ending::hung_up;
   return send(client, 0, reply);
 }

@@ -53,14 +53,14 @@ Seats::Begun Seats::begin(Connection connection, const SessionId& id, bool go_on
   return begun;
 }
 
-Seats::Turn Seats::turn(Connection connection, std::vector<SeatPtr>& ended) {
+Seats::When Seats::when(Connection connection, std::vector<SeatPtr>& ended) {
   Place& place = places_.at(connection);
-  if (place.seat->speaker != connection) return Turn::fenced;
-  if (std::any_of(place.awaited.begin(), place.awaited.end(), [](const SeatPtr& seat) { return seat->busy; })) return Turn::later;
+  if (place.seat->speaker != connection) return When::fenced;
+  if (std::any_of(place.awaited.begin(), place.awaited.end(), [](const SeatPtr& seat) { return seat->busy; })) return When::later;
   for (const SeatPtr& seat : place.awaited)
     if (seat->over) ended.push_back(seat);
   place.awaited.clear();
-  return Turn::now;
+  return When::now;
 }
 
 Seats::Verdict Seats::take(Connection connection, const target::AgentRequest& request, SeatPtr& seat) {

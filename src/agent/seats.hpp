@@ -38,8 +38,8 @@ class Seats {
   Begun begin(Connection connection, const SessionId& id, bool go_on, std::span<const SessionId> instead);
   // Whether the calls have ended for which the connection has to wait: it is to be asked again when `answered` has been called. Sessions that
   // are over come out, to be ended without the caller's lock: that can take long.
-  enum class Turn : uint8_t { now, later, fenced };
-  Turn turn(Connection connection, std::vector<SeatPtr>& ended);
+  enum class When : uint8_t { now, later, fenced };
+  When when(Connection connection, std::vector<SeatPtr>& ended);
 
   // A request has come. fresh: it is carried out on the seat's session, and `answered`. again: `seat->answer` is what it gets. quiet: it was
   // carried out, and nothing is answered.

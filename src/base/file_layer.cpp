@@ -18,11 +18,11 @@ Status FileLayer::zero(const Extent& extent) {
   return Status();
 }
 
-Result<uint64_t> FileLayer::next(Part part, uint64_t offset) {
+Result<uint64_t> FileLayer::next(Stretch stretch, uint64_t offset) {
   auto end = size();
   if (!end) return end;
   if (offset >= *end) return Status(Kind::invalid, "", ENXIO);
-  return part == Part::data ? offset : *end;
+  return stretch == Stretch::data ? offset : *end;
 }
 
 Status FileLayer::allocate(int mode, const Extent& extent) {

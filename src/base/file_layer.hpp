@@ -32,8 +32,8 @@ class FileLayer {
   virtual Status zero(const Extent& extent);
   // The first byte from `offset` on that is data, or that lies in a hole, as lseek(2) has it. There is a hole at the end of each file. An
   // `offset` that is not before the end is ENXIO.
-  enum class Part : uint8_t { data, hole };
-  virtual Result<uint64_t> next(Part part, uint64_t offset);
+  enum class Stretch : uint8_t { data, hole };
+  virtual Result<uint64_t> next(Stretch stretch, uint64_t offset);
   // fallocate(2), whose modes these are. Space is not set aside here: a full target counts as lost for the rows that it cannot take, and the
   // others bear it.
   virtual Status allocate(int mode, const Extent& extent);

@@ -100,16 +100,16 @@ class DirectoryKeeper final : public PathKeeper {
   // What stands at the path and the sidecar's next manifest are made durable side by side; only then the manifest may say what is there.
   void stage_manifest(const Sidecar& sidecar, const WantedEntry& wanted, layout::Manifest& next) {
     if (!staged_.empty()) (void)sidecar.remove_file(std::exchange(staged_, ""));
-    const auto unsettled = unsettled_entry(sidecar);
-    if (!unsettled) return;
+    const auto to_sync = entry_to_sync(sidecar);
+    if (!to_sync) return;
     next.path_state = wanted.leads_to.empty() ? state_of_entry() : state_of_copy(next, wanted, true);
-    if (!wanted.leads_to.empty()) settled_copy_ = next.path_state;
+    if (!wanted.leads_to.empty()) durable_copy_ = next.path_state;
     staged_text_ = layout::encode(next);
     auto staged = sidecar.stage(staged_text_);
     if (!staged) return;
     std::vector<Descriptor> files;
-    if (unsettled->entry) files.push_back(open_to_sync(place_.path));
-    if (unsettled->names) files.push_back(sidecar.parent());
+    if (to_sync->entry) files.push_back(open_to_sync(place_.path));
+    if (to_sync->names) files.push_back(sidecar.parent());
     files.push_back(std::move(staged->file));
     std::vector<int> all;
     for (const Descriptor& file : files) all.push_back(file.get());  // one that could not be opened fails: then publish does it
@@ -118,7 +118,7 @@ class DirectoryKeeper final : public PathKeeper {
       return;
     }
     staged_ = std::move(staged->scratch);
-    note_settled(*unsettled);
+    note_durable(*to_sync);
   }
 
   // The sidecar goes where the file goes: somebody may have renamed it since, or a directory above it.
@@ -177,7 +177,7 @@ class DirectoryKeeper final : public PathKeeper {
   Status put_entry(const Sidecar& sidecar, layout::Manifest& manifest, bool durable) {
     const WantedEntry wanted = wanted_entry(manifest, place_.member_lost);
     if (!wanted.plain) HF_TRY(put_link_or_stub(sidecar, manifest, wanted, durable));
-    if (durable) HF_TRY(settle_entry(sidecar));
+    if (durable) HF_TRY(make_entry_durable(sidecar));
     manifest.path_state = wanted.leads_to.empty() ? state_of_entry() : state_of_copy(manifest, wanted, durable);
     return {};
   }
@@ -227,32 +227,32 @@ class DirectoryKeeper final : public PathKeeper {
     return next;
   }
 
-  struct Unsettled {
+  struct ToSync {
     bool entry = false, names = false;  // what stands at the path; the directory that has its name and the sidecar's
     layout::PathState of_sidecar, of_entry;
   };
 
   // Also what an earlier publish has put there and not made durable, by whichever process. Done once: whoever replaces or changes it
   // since, changes its number or its time.
-  Result<Unsettled> unsettled_entry(const Sidecar& sidecar) const {
+  Result<ToSync> entry_to_sync(const Sidecar& sidecar) const {
     auto entry = look(place_.path, false);
     auto directory = sidecar.state();
     if (!directory) return directory.status();
-    Unsettled now{false, false, directory->path_state(), entry ? entry->path_state() : layout::PathState{}};
+    ToSync now{false, false, directory->path_state(), entry ? entry->path_state() : layout::PathState{}};
     auto same_inode = [](const layout::PathState& a, const layout::PathState& b) { return a.inode == b.inode && a.device == b.device; };
-    now.names = !same_inode(now.of_sidecar, settled_sidecar_) || !same_inode(now.of_entry, settled_entry_);
-    now.entry = (now.names || now.of_entry != settled_entry_) && entry && entry->regular();
+    now.names = !same_inode(now.of_sidecar, durable_sidecar_) || !same_inode(now.of_entry, durable_entry_);
+    now.entry = (now.names || now.of_entry != durable_entry_) && entry && entry->regular();
     return now;
   }
 
-  void note_settled(const Unsettled& now) { settled_sidecar_ = now.of_sidecar, settled_entry_ = now.of_entry; }
+  void note_durable(const ToSync& now) { durable_sidecar_ = now.of_sidecar, durable_entry_ = now.of_entry; }
 
-  Status settle_entry(const Sidecar& sidecar) {
-    auto now = unsettled_entry(sidecar);
+  Status make_entry_durable(const Sidecar& sidecar) {
+    auto now = entry_to_sync(sidecar);
     if (!now) return now.status();
     if (now->entry) HF_TRY(sync_file(place_.path));
     if (now->names) HF_TRY(sidecar.sync_parent());
-    note_settled(*now);
+    note_durable(*now);
     return {};
   }
 
@@ -290,8 +290,8 @@ class DirectoryKeeper final : public PathKeeper {
     const std::string& target = manifest.members[size_t(wanted.member)].path;
     Status status = environment()
                         .lane_for(target, std::chrono::milliseconds(place_.deadline_ms))
-                        ->run([found, to = wanted.leads_to, durable, settled = settled_copy_]() -> Status {
-                          if (durable && !is_as(to, settled)) HF_TRY(sync_file(to));
+                        ->run([found, to = wanted.leads_to, durable, before = durable_copy_]() -> Status {
+                          if (durable && !is_as(to, before)) HF_TRY(sync_file(to));
                           auto state = look(to, false);
                           if (state) *found = state->path_state();
                           return state.status();
@@ -317,7 +317,7 @@ class DirectoryKeeper final : public PathKeeper {
   std::optional<uint32_t> new_mode_;
   bool wrote_stub_ = false;
   std::string staged_, staged_text_;  // what `prepare` has written: its name in the sidecar, empty where there is none
-  layout::PathState settled_sidecar_, settled_entry_, settled_copy_;  // as they looked when they were last made durable
+  layout::PathState durable_sidecar_, durable_entry_, durable_copy_;  // as they looked when they were last made durable
 };
 
 }  // namespace

@@ -191,7 +191,7 @@ void probe_unnamed(const Marker& truth, std::vector<Probe>& probes, uint64_t dea
 }
 
 // Until the newest marker names nobody that was not looked at.
-Marker settle_truth(std::vector<Probe>& probes, const std::string& set_id, uint64_t deadline_ms) {
+Marker choose_truth(std::vector<Probe>& probes, const std::string& set_id, uint64_t deadline_ms) {
   Marker truth = *newest_marker(probes, set_id);
   for (int round = 0; round < 4; ++round) {
     probe_unnamed(truth, probes, deadline_ms);
@@ -230,7 +230,7 @@ void finish_markers(const Marker& truth, const std::vector<Probe>& probes, uint6
 Result<TargetSet> open_found_set(const std::vector<Probe>& named, const Settings& settings, bool finish) {
   const std::string set_id = newest_marker(named, "")->set_id;
   std::vector<Probe> probes = named;
-  const Marker truth = settle_truth(probes, set_id, settings.deadline_ms);
+  const Marker truth = choose_truth(probes, set_id, settings.deadline_ms);
   HF_TRY(check_all_named(truth, named));
   HF_TRY(check_width(truth.members.size(), settings));
   if (finish) finish_markers(truth, probes, settings.deadline_ms);
@@ -458,14 +458,14 @@ Result<LockedSet> lock_whole_set(const std::string& any_member, const Settings& 
       return Status(Kind::lost, fmt::format("{} is not a reachable target: {}; name another member of the set", found.probes[0].path,
                                             why_not_member(found.probes[0], "")));
     const std::string set_id = known->set_id;
-    const Marker before = settle_truth(found.probes, set_id, settings.deadline_ms);
+    const Marker before = choose_truth(found.probes, set_id, settings.deadline_ms);
     auto locks = lock_members(before, found.probes);
     if (!locks) return locks.status();
     found.locks = std::move(*locks);
     // What was read before may have been changed by whoever had the locks until now.
     found.probes = probe_directories({absolute_target(any_member)}, {}, settings.deadline_ms);
     if (!newest_marker(found.probes, set_id)) continue;
-    found.truth = settle_truth(found.probes, set_id, settings.deadline_ms);
+    found.truth = choose_truth(found.probes, set_id, settings.deadline_ms);
     if (found.truth.epoch == before.epoch) return found;
   }
   return Status(Kind::busy, fmt::format("the set of {} is being changed by others all the time; try again", any_member), EBUSY);

@@ -39,20 +39,20 @@ Result<Pattern> Pattern::parse(const std::string& whole) {
   pattern.text_ = text;
   int steps = 0, ranks = 0;
   std::string literal;
-  auto add = [&](Part part) {
-    if (!literal.empty()) pattern.pieces_.push_back({Part::literal, std::exchange(literal, "")});
-    pattern.pieces_.push_back({part, ""});
+  auto add = [&](Form form) {
+    if (!literal.empty()) pattern.pieces_.push_back({Form::literal, std::exchange(literal, "")});
+    pattern.pieces_.push_back({form, ""});
   };
   for (size_t i = 0; i < text.size(); ++i) {
     const std::string_view rest = std::string_view(text).substr(i);
-    if (rest.starts_with("{step}")) add(Part::step), ++steps, i += 5;
-    else if (rest.starts_with("{rank}")) add(Part::rank), ++ranks, i += 5;
+    if (rest.starts_with("{step}")) add(Form::step), ++steps, i += 5;
+    else if (rest.starts_with("{rank}")) add(Form::rank), ++ranks, i += 5;
     else if (rest[0] == '{') return refused(whole, "the fields are {step} and {rank}; this one means nothing");
-    else if (rest[0] == '*') add(Part::any), pattern.is_open_ = true;
-    else if (rest[0] == '?') add(Part::one), pattern.is_open_ = true;
+    else if (rest[0] == '*') add(Form::any), pattern.is_open_ = true;
+    else if (rest[0] == '?') add(Form::one), pattern.is_open_ = true;
     else literal += text[i];
   }
-  if (!literal.empty()) pattern.pieces_.push_back({Part::literal, literal});
+  if (!literal.empty()) pattern.pieces_.push_back({Form::literal, literal});
   pattern.has_step_ = steps > 0;
   pattern.has_rank_ = ranks > 0;
   if (const Status sound = pattern.check(steps, ranks); !sound) return refused(whole, sound.sentence());
@@ -75,7 +75,7 @@ Status Pattern::check(int steps, int ranks) const {
     return bad("{step}, {rank} or both must stand in it, as in ck.{step}.{rank} or restart.{rank}; a single file is kept by --path");
   if (is_open_ && steps == 0) return bad("where a wildcard stands there must be a {step}, too: nothing else says which files belong together");
   for (size_t i = 1; i < pieces_.size(); ++i)
-    if (pieces_[i].part != Part::literal && pieces_[i - 1].part != Part::literal)
+    if (pieces_[i].form != Form::literal && pieces_[i - 1].form != Form::literal)
       return bad("between two fields, or a field and a wildcard, there must be something that is no digit");
   return {};
 }
@@ -95,15 +95,15 @@ bool Pattern::may_be(std::string_view name) const { return name.starts_with(name
 bool Pattern::fits(const Pieces& pieces, size_t at, std::string_view path, Fields& fields, bool begins_component) {
   if (at == pieces.size()) return path.empty();
   const Piece& piece = pieces[at];
-  if (piece.part == Part::step || piece.part == Part::rank) return fits_number(pieces, at, path, fields);
-  if (piece.part != Part::literal) return fits_any(pieces, at, path, fields, begins_component);
+  if (piece.form == Form::step || piece.form == Form::rank) return fits_number(pieces, at, path, fields);
+  if (piece.form != Form::literal) return fits_any(pieces, at, path, fields, begins_component);
   if (!path.starts_with(piece.text)) return false;
   fields.stem += piece.text;
   return fits(pieces, at + 1, path.substr(piece.text.size()), fields, piece.text.ends_with('/'));
 }
 
 bool Pattern::fits_number(const Pieces& pieces, size_t at, std::string_view path, Fields& fields) {
-  const bool is_step = pieces[at].part == Part::step;
+  const bool is_step = pieces[at].form == Form::step;
   const std::string_view before = path;
   uint64_t number = 0;
   if (!take_number(path, number) || (!is_step && number > ~0u)) return false;
@@ -118,7 +118,7 @@ bool Pattern::fits_number(const Pieces& pieces, size_t at, std::string_view path
 
 // As few characters as may be: none of them a slash, nor a dot that hides a file.
 bool Pattern::fits_any(const Pieces& pieces, size_t at, std::string_view path, Fields& fields, bool begins_component) {
-  const bool is_one = pieces[at].part == Part::one;
+  const bool is_one = pieces[at].form == Form::one;
   if (begins_component && path.starts_with('.')) return false;
   for (size_t taken = is_one; taken <= path.size() && (taken == 0 || path[taken - 1] != '/'); ++taken) {
     Fields attempt = fields;

@@ -48,9 +48,9 @@ class Pattern {
 
  private:
   friend class Patterns;
-  enum class Part : uint8_t { literal, step, rank, any, one };  // any: `*`, one: `?`
+  enum class Form : uint8_t { literal, step, rank, any, one };  // any: `*`, one: `?`
   struct Piece {
-    Part part;
+    Form form;
     std::string text;
   };
   using Pieces = std::vector<Piece>;

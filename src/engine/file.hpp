@@ -101,7 +101,7 @@ class File final : public ProtectedFile, private OtherOpeners {
   Status fold_pending(exchange::Exchange& ranks, std::vector<OutExtent> more, const Fold& how);
   Status fold_row(uint64_t row, std::span<const OutExtent> pieces, const Fold& how);
   std::map<uint64_t, uint64_t> direct_times(exchange::Exchange& ranks);
-  Status settle_rows_written_twice(exchange::Exchange& ranks);
+  Status choose_among_rows_written_twice(exchange::Exchange& ranks);
   Status code_as_it_lies(uint64_t row);
   Status fold_own_under_journals(exchange::Exchange& ranks, const Fold& how);
   Status read_base(uint64_t row, uint64_t valid, const Intervals& covered, const Fold& how, Buffer& buffer);
@@ -118,7 +118,7 @@ class File final : public ProtectedFile, private OtherOpeners {
   Status commit(exchange::Exchange& ranks, const Commit& how);
   Status try_commit(exchange::Exchange& ranks, const Commit& how);
   Status commit_locked(exchange::Exchange& ranks, const Commit& how, uint64_t end_of_all);
-  Status settle(exchange::Exchange& ranks, bool durable, const Status& before, const std::optional<StagedManifest>& staged = {});
+  Status settle_all(exchange::Exchange& ranks, bool durable, const Status& before, const std::optional<StagedManifest>& staged = {});
   Result<bool> read_for_commit(layout::Manifest& manifest);
   Result<layout::Manifest> start_commit(Locks& locks, const Commit& how);
   Result<Locks> lock_and_look();

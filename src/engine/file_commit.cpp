@@ -19,7 +19,7 @@ namespace holdfast::engine {
 
 using layout::Manifest;
 
-Status File::settle(exchange::Exchange& ranks, bool durable, const Status& before, const std::optional<StagedManifest>& staged) {
+Status File::settle_all(exchange::Exchange& ranks, bool durable, const Status& before, const std::optional<StagedManifest>& staged) {
   if (durable) catalog::environment().help_targets(members_.count());
   if (before.ok())
     members_.each([&](int member) -> MemberCall {
@@ -227,7 +227,7 @@ Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const F
     if (ranks.rank() == 0) lay_ends(located_.manifest, fold, false);  // journals hold whole blocks
   }
   if (cuts && ranks.rank() == 0) status = cut(located_.manifest.size);
-  HF_TRY(settle(ranks, how.durable, status));
+  HF_TRY(settle_all(ranks, how.durable, status));
   Result<Manifest> cleared(Status(Kind::internal, "rank 0 clears"));
   if (ranks.rank() == 0) {
     Manifest manifest = located_.manifest;
@@ -295,7 +295,7 @@ Status File::try_commit(exchange::Exchange& ranks, const Commit& how) {
     // What one rank has lost no other may believe. A member that missed a write of the first has an old record of the same generation.
     status = agree(ranks, members_, journals_.unread());
     if (status.ok() && members_.contested()) status = check_losses(members_, located_.manifest);
-    if (status.ok() && facts[3] && ranks.size() > 1) status = agree(ranks, members_, settle_rows_written_twice(ranks));
+    if (status.ok() && facts[3] && ranks.size() > 1) status = agree(ranks, members_, choose_among_rows_written_twice(ranks));
     if (status.ok() && !facts[3] && is_first_of_all()) records_.note_that_there_are_none();
     if (status.ok()) status = commit_locked(ranks, how, uint64_t(facts[0]));
   }
@@ -328,7 +328,7 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
   // Its content may be durable as soon as the data is: it counts when it has its name.
   std::optional<StagedManifest> staged;
   if (how.durable && manifest.ok() && members_.can_stage()) staged = stage_manifest(members_, *manifest);
-  HF_TRY(settle(ranks, how.durable, folded, staged));
+  HF_TRY(settle_all(ranks, how.durable, folded, staged));
   held.reset();
   forget_rows();  // other ranks have written some that this one may remember
   if (ranks.rank() == 0) manifest = write_committed(how, fold, std::move(manifest));

@@ -108,7 +108,7 @@ std::map<uint64_t, uint64_t> File::direct_times(exchange::Exchange& ranks) {
 
 // Collective. Where two ranks have written the same row whole since the last commit, its units may be of both, and no record describes them.
 // MPI leaves those bytes unsaid; the row must be one that can be read.
-Status File::settle_rows_written_twice(exchange::Exchange& ranks) {
+Status File::choose_among_rows_written_twice(exchange::Exchange& ranks) {
   std::vector<std::vector<uint64_t>> rows(ranks.size());
   direct_.each_row([&](uint64_t row) { rows[layout::owner_of_row(row, ranks.size(), settings_.cb_nodes)].push_back(row); });
   std::vector<Bytes> messages;

@@ -68,7 +68,7 @@ class Repair {
       if (!batch.ok()) return batch.status();
       if (!began) began = (*batch)->manifest();
       row = mend_rows(**batch, row, number);
-      (*batch)->settle();
+      (*batch)->make_durable();
       if (ledger_.report.stopped) return false;
       if (row >= (*batch)->manifest().rows) {
         // Rows that a job has synced meanwhile are not on the members that it has set aside.

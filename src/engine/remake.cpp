@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t asked_bytes = 1 << 20;     // checksums of so much are asked for at once
 constexpr uint64_t ahead_bytes = 4 << 20;     // of a unit, over rows that are looked at before their lost units are asked for
 constexpr uint64_t summed_bytes = 512 << 10;  // of a unit: until the first ones are there, and after the last ones are, half of the links are idle
-constexpr size_t parts_at_once = 6, writes_at_once = 8;
+constexpr size_t slices_at_once = 6, writes_at_once = 8;
 
 // A unit that survives: what its blocks' checksums are in the new version, and whether they are what they were.
 struct Survivor {
@@ -173,7 +173,7 @@ class Remaker {
     std::vector<std::shared_ptr<Survivor>> survivors;  // by unit
     std::vector<std::shared_ptr<target::Ticket>> tickets;
   };
-  struct Part {  // of a lost unit
+  struct Slice {  // of a lost unit
     std::shared_ptr<Row> row;
     int unit;
     uint32_t first, blocks;
@@ -188,7 +188,7 @@ class Remaker {
       while (looked_at_.size() > ahead) HF_TRY(ask_for_first());
     }
     while (!looked_at_.empty()) HF_TRY(ask_for_first());
-    while (!parts_.empty()) HF_TRY(finish_first());
+    while (!slices_.empty()) HF_TRY(finish_first());
     return end_writes(0);
   }
 
@@ -220,7 +220,7 @@ class Remaker {
     const std::shared_ptr<Row> row = std::move(looked_at_.front());
     looked_at_.pop_front();
     const uint32_t per_unit = geometry().blocks_per_unit(), step = std::max<uint32_t>(1, uint32_t(summed_bytes / geometry().block_bytes));
-    std::vector<Part> parts;
+    std::vector<Slice> slices;
     for (int unit = 0; unit < geometry().scheme.width(); ++unit) {
       if (row->survivors[size_t(unit)]) {
         HF_TRY(row->tickets[size_t(unit)]->wait());
@@ -231,36 +231,37 @@ class Remaker {
         continue;
       }
       const uint32_t end = end_of_written(keys_.before, row->old, unit);
-      for (uint32_t first = 0; first < end; first += step) parts.push_back({row, unit, first, std::min(step, end - first), false, nullptr});
+      for (uint32_t first = 0; first < end; first += step) slices.push_back({row, unit, first, std::min(step, end - first), false, nullptr});
     }
-    if (parts.empty()) return write_record(*row);
-    parts.back().last = true;
-    for (Part& part : parts) {
-      while (parts_.size() >= parts_at_once) HF_TRY(finish_first());
-      part.sum = sums_.begin(row->old, part.first, part.blocks, part.unit, 0);
-      parts_.push_back(std::move(part));
+    if (slices.empty()) return write_record(*row);
+    slices.back().last = true;
+    for (Slice& slice : slices) {
+      while (slices_.size() >= slices_at_once) HF_TRY(finish_first());
+      slice.sum = sums_.begin(row->old, slice.first, slice.blocks, slice.unit, 0);
+      slices_.push_back(std::move(slice));
     }
     return {};
   }
 
   // By the nodes' sum, or from any K units that verify.
   Status finish_first() {
-    const Part part = std::move(parts_.front());
-    parts_.pop_front();
+    const Slice slice = std::move(slices_.front());
+    slices_.pop_front();
     const uint64_t c = geometry().block_bytes;
-    const auto bytes = std::make_shared<Bytes>(part.blocks * c);
-    if (!part.sum || !sums_.finish(part.row->old, *part.sum, *bytes)) {
+    const auto bytes = std::make_shared<Bytes>(slice.blocks * c);
+    if (!slice.sum || !sums_.finish(slice.row->old, *slice.sum, *bytes)) {
       std::vector<std::byte*> into(size_t(geometry().scheme.width()), nullptr);
-      into[size_t(part.unit)] = bytes->data();
-      HF_TRY(look_.rows.reconstruct(part.row->old, part.first, part.blocks, into.data()));
+      into[size_t(slice.unit)] = bytes->data();
+      HF_TRY(look_.rows.reconstruct(slice.row->old, slice.first, slice.blocks, into.data()));
     }
-    const size_t entries = size_t(part.unit) * geometry().blocks_per_unit() + part.first;
-    for (uint32_t i = 0; i < part.blocks; ++i)
-      if (keys_.before.written(part.row->old, part.unit, part.first + i))
-        part.row->fresh.checksums[entries + i] = keys_.now.entry(part.row->old.row, part.unit, part.first + i, ByteView(*bytes).subspan(i * c, c));
-    const layout::UnitPlace place = layout::place(geometry(), part.row->old.row, part.unit);
-    begin_to_write(place.member, fresh_.data_name(place.object), place.offset + part.first * c, bytes);
-    return part.last ? write_record(*part.row) : end_writes(writes_at_once);
+    const size_t entries = size_t(slice.unit) * geometry().blocks_per_unit() + slice.first;
+    for (uint32_t i = 0; i < slice.blocks; ++i)
+      if (keys_.before.written(slice.row->old, slice.unit, slice.first + i))
+        slice.row->fresh.checksums[entries + i] =
+            keys_.now.entry(slice.row->old.row, slice.unit, slice.first + i, ByteView(*bytes).subspan(i * c, c));
+    const layout::UnitPlace place = layout::place(geometry(), slice.row->old.row, slice.unit);
+    begin_to_write(place.member, fresh_.data_name(place.object), place.offset + slice.first * c, bytes);
+    return slice.last ? write_record(*slice.row) : end_writes(writes_at_once);
   }
 
   Status write_record(const Row& row) {
@@ -295,7 +296,7 @@ class Remaker {
   MemberSet kept_;                      // members whose units stay where they are
   std::vector<std::set<int>> objects_;  // of these: in which they are
   std::deque<std::shared_ptr<Row>> looked_at_;
-  std::deque<Part> parts_;
+  std::deque<Slice> slices_;
   std::deque<std::pair<int, std::shared_ptr<target::Ticket>>> writes_;  // by member
 };
 

@@ -234,7 +234,7 @@ void RepairBatch::make_room_for_objects() {
   });
 }
 
-void RepairBatch::settle() {
+void RepairBatch::make_durable() {
   on_targets([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
 }
 
@@ -289,7 +289,7 @@ bool RepairBatch::records_beyond_end(int member) {
 Status RepairBatch::finish() {
   if (!alone_) distrust_old_ends();
   set_ends();
-  settle();
+  make_durable();
   // Who cannot be made whole stays what it was: current members go on as they are, and so do those that were to be replaced.
   Manifest mended = manifest();
   mended.path = ledger_.located.path_now(mended);

@@ -57,7 +57,7 @@ class RepairBatch {
   // What is still under way of the rows so far.
   void mend_rest();
   // What was mended is made durable; a member that cannot do so is given up.
-  void settle();
+  void make_durable();
   // Ends of objects, and the manifest that makes complete members current.
   Status finish();
   // Writers that ended without closing. What they wrote and never synced is read once more (what verifies, else zeros) and written as a generation of

@@ -228,9 +228,9 @@ Status join_left(const LeftParts& left, const std::string& file, const std::func
   all.collect(left.note, left.path);
   uint64_t done = 0;
   const PartsOfFile newest = all.newest();
-  for (const auto& [begin, piece] : newest.pieces()) {
-    HF_TRY(copy_between(all.parts[piece.team].get(), piece.at, to.get(), {begin, piece.end - begin}, path));
-    if (!progress(done += piece.end - begin)) return Status(Kind::busy, "stopped before all was joined");
+  for (const auto& [begin, source] : newest.sources()) {
+    HF_TRY(copy_between(all.parts[source.team].get(), source.at, to.get(), {begin, source.end - begin}, path));
+    if (!progress(done += source.end - begin)) return Status(Kind::busy, "stopped before all was joined");
   }
   if (raw::fsync(to.get()) != 0) return Status::from_errno(errno, path + ": fsync");
   return discard_left(left);

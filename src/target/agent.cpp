@@ -50,7 +50,7 @@ class Wire {
     return answer.ok() ? Status() : answer.status();
   }
   // One answer each, up to the first that failed.
-  Result<std::vector<AgentTogether::Part>> ask_together(const AgentTogether& all) {
+  Result<std::vector<AgentTogether::Reply>> ask_together(const AgentTogether& all) {
     Bytes room(most_free_bytes);
     const iovec into{room.data(), room.size()};
     const auto answer = ask({.op = AgentOp::several}, all.bytes(), {&into, 1});
@@ -60,15 +60,15 @@ class Wire {
     return std::move(*parts);
   }
   // Why the last one failed, if it did.
-  Status told(const AgentTogether::Part& part) const {
-    Status status = part.status();
+  Status told(const AgentTogether::Reply& reply) const {
+    Status status = reply.status();
     return status.ok() ? status : Status(status.kind(), fmt::format("{}: {}", label_, status.sentence()), status.sys_errno());
   }
   // What a `get` among several has brought, or that there is none. Nothing after another failure: a larger object is asked for in pieces, and what
   // failed may be otherwise by then.
-  std::optional<Result<Bytes>> got(AgentTogether::Part& part) const {
-    Status status = told(part);
-    if (status.ok()) return std::move(part.bytes);
+  std::optional<Result<Bytes>> got(AgentTogether::Reply& reply) const {
+    Status status = told(reply);
+    if (status.ok()) return std::move(reply.bytes);
     if (status.kind() == Kind::not_found) return status;
     return std::nullopt;
   }
@@ -92,7 +92,7 @@ class Wire {
   // Which of the connections that this process and those that it was forked from have had: handles are of one.
   uint64_t generation() const { return line_.load()->generation; }
   // With `read_first` the small object of that name as it is now, or why there is none; without it the first answer alone.
-  Result<std::vector<AgentTogether::Part>> attach(const std::string& read_first = "") {
+  Result<std::vector<AgentTogether::Reply>> attach(const std::string& read_first = "") {
     AgentTogether all;
     AgentRequest attach, get;
     attach.op = uint16_t(AgentOp::attach), attach.flags = uint16_t(mode_);
@@ -453,7 +453,7 @@ Result<std::shared_ptr<Target>> attach_to_agent(std::shared_ptr<AgentChannel> ch
   auto wire = std::make_shared<Wire>(std::move(channel), directory, label, mode, std::move(again));
   auto parts = wire->attach(read_first);
   if (!parts.ok()) return parts.status();
-  const AgentTogether::Part& attached = (*parts)[0];
+  const AgentTogether::Reply& attached = (*parts)[0];
   DirectoryId id{std::string(reinterpret_cast<const char*>(attached.bytes.data()), attached.bytes.size()), attached.answer.value,
                  attached.answer.other};
   std::unique_ptr<Result<Bytes>> first;

@@ -23,23 +23,23 @@ std::vector<iovec> AgentTogether::bytes() const {
   return all;
 }
 
-std::optional<std::vector<AgentTogether::Part>> AgentTogether::answers(ByteView bytes) const {
-  std::vector<Part> parts;
+std::optional<std::vector<AgentTogether::Reply>> AgentTogether::answers(ByteView bytes) const {
+  std::vector<Reply> replies;
   while (!bytes.empty()) {
-    Part part;
-    if (bytes.size() < sizeof part.answer || (!parts.empty() && !parts.back().status().ok())) return std::nullopt;
-    std::memcpy(&part.answer, bytes.data(), sizeof part.answer);
-    bytes = bytes.subspan(sizeof part.answer);
-    if (!sensible(part.answer) || bytes.size() < part.answer.sentence_bytes + size_t(part.answer.bulk_bytes)) return std::nullopt;
-    part.sentence.assign(reinterpret_cast<const char*>(bytes.data()), part.answer.sentence_bytes);
-    const ByteView content = bytes.subspan(part.answer.sentence_bytes, part.answer.bulk_bytes);
-    part.bytes.assign(content.begin(), content.end());
-    bytes = bytes.subspan(part.answer.sentence_bytes + size_t(part.answer.bulk_bytes));
-    parts.push_back(std::move(part));
+    Reply reply;
+    if (bytes.size() < sizeof reply.answer || (!replies.empty() && !replies.back().status().ok())) return std::nullopt;
+    std::memcpy(&reply.answer, bytes.data(), sizeof reply.answer);
+    bytes = bytes.subspan(sizeof reply.answer);
+    if (!sensible(reply.answer) || bytes.size() < reply.answer.sentence_bytes + size_t(reply.answer.bulk_bytes)) return std::nullopt;
+    reply.sentence.assign(reinterpret_cast<const char*>(bytes.data()), reply.answer.sentence_bytes);
+    const ByteView content = bytes.subspan(reply.answer.sentence_bytes, reply.answer.bulk_bytes);
+    reply.bytes.assign(content.begin(), content.end());
+    bytes = bytes.subspan(reply.answer.sentence_bytes + size_t(reply.answer.bulk_bytes));
+    replies.push_back(std::move(reply));
   }
-  const bool all = parts.size() == parts_.size() || (!parts.empty() && parts.size() < parts_.size() && !parts.back().status().ok());
+  const bool all = replies.size() == parts_.size() || (!replies.empty() && replies.size() < parts_.size() && !replies.back().status().ok());
   if (!all) return std::nullopt;
-  return parts;
+  return replies;
 }
 
 }  // namespace holdfast::target

@@ -22,14 +22,14 @@ class AgentTogether {
   // The bytes of the request that they go in.
   std::vector<iovec> bytes() const;
 
-  struct Part {
+  struct Reply {
     AgentAnswer answer;
     std::string sentence;
     Bytes bytes;
     Status status() const { return status_of(answer, sentence); }
   };
   // In the order of the requests, up to the first that failed. Nothing where they are no answers to these.
-  std::optional<std::vector<Part>> answers(ByteView bytes) const;
+  std::optional<std::vector<Reply>> answers(ByteView bytes) const;
 
  private:
   struct One {

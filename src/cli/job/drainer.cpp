@@ -69,9 +69,9 @@ void Drainer::offer(const std::vector<Checkpoint>& all, const std::vector<catalo
     if (one.run != run || one.attempt < first_attempt || !one.whole()) continue;
     newest = &one;
     const bool is_new = counted_.insert(key_of(one)).second;
-    if (is_new && which_.every && counted_.size() % which_.every == 0) take_turn(one, versions);
+    if (is_new && which_.every && counted_.size() % which_.every == 0) give_order(one, versions);
   }
-  if (newest && !turns_.contains(key_of(*newest)) && is_last_chance_for(*newest)) take_turn(*newest, versions);
+  if (newest && !ordered_.contains(key_of(*newest)) && is_last_chance_for(*newest)) give_order(*newest, versions);
 }
 
 // With the allocation the nodes' disks may go: twice the time that it should take, and a minute.
@@ -80,14 +80,14 @@ bool Drainer::is_last_chance_for(const Checkpoint& one) {
 }
 
 // One at a time, and one that waits: storage that is slower than the job gets the newer ones.
-void Drainer::take_turn(const Checkpoint& one, const std::vector<catalog::FoundVersion>& versions) {
+void Drainer::give_order(const Checkpoint& one, const std::vector<catalog::FoundVersion>& versions) {
   if (next_) say("holdfast: checkpoint {} is not drained: checkpoint {} is whole before its turn has come\n", next_->checkpoint.step, one.step);
-  Turn turn{one, {}};
+  Order order{one, {}};
   const auto ids = ids_of(one);
   for (const catalog::FoundVersion& version : versions)
-    if (ids.count(version.manifest.file_id)) turn.versions.push_back(version);
-  next_ = std::move(turn);
-  turns_.insert(key_of(one));
+    if (ids.count(version.manifest.file_id)) order.versions.push_back(version);
+  next_ = std::move(order);
+  ordered_.insert(key_of(one));
   wake_.notify_all();
   if (thread_.joinable()) return;
   sigset_t signals, before;
@@ -115,9 +115,9 @@ void Drainer::work() {
   }
 }
 
-bool Drainer::drain(const Turn& turn, const engine::Progress& progress) {
-  const Checkpoint& one = turn.checkpoint;
-  const auto drained = drain_to_own_paths(one, turn.versions, settings_, progress);
+bool Drainer::drain(const Order& order, const engine::Progress& progress) {
+  const Checkpoint& one = order.checkpoint;
+  const auto drained = drain_to_own_paths(one, order.versions, settings_, progress);
   if (drained)
     say("holdfast: checkpoint {} is drained: plain at its paths ({}, {})\n", one.step, plural(one.files.size(), "file"), human_bytes(drained->bytes));
   else

@@ -54,24 +54,24 @@ class Drainer {
 
  private:
   using Key = std::tuple<std::string, layout::Attempt, uint64_t>;  // run, attempt, step
-  struct Turn {
+  struct Order {
     checkpoint::Checkpoint checkpoint;
     std::vector<catalog::FoundVersion> versions;
   };
   bool is_last_chance_for(const checkpoint::Checkpoint& one);
   static Key key_of(const checkpoint::Checkpoint& one) { return {one.run, one.attempt, one.step}; }
-  void take_turn(const checkpoint::Checkpoint& one, const std::vector<catalog::FoundVersion>& versions);
+  void give_order(const checkpoint::Checkpoint& one, const std::vector<catalog::FoundVersion>& versions);
   void work();
-  bool drain(const Turn& turn, const engine::Progress& progress);
+  bool drain(const Order& order, const engine::Progress& progress);
 
   const Settings& settings_;
   const DrainWhich which_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::set<Key> counted_, turns_;  // those that were whole; those that had their turn
+  std::set<Key> counted_, ordered_;  // those that were whole; those that had their turn
   AllocationEnd allocation_;
   double bytes_per_second_ = 100e6;  // a guess, until one has been drained
-  std::optional<Turn> next_, now_;
+  std::optional<Order> next_, now_;
   std::map<Key, std::set<std::string>> done_;  // the ids of the files that were drained
   bool stopping_ = false;
   std::thread thread_;

@@ -77,9 +77,9 @@ class LedFile final : public FileLayer {
     HF_TRY(reach(false));
     return file_->zero(extent);
   }
-  Result<uint64_t> next(Part part, uint64_t offset) override {
+  Result<uint64_t> next(Stretch stretch, uint64_t offset) override {
     HF_TRY(reach(false));
-    return file_->next(part, offset);
+    return file_->next(stretch, offset);
   }
   Status allocate(int mode, const Extent& extent) override {
     HF_TRY(reach(false));
@@ -179,11 +179,11 @@ class CoordinatedFile final : public Coordinated {
     return change(Call::allocate, "an allocation", extent.offset, extent.length,
                   [mode, extent](FileLayer& below) { return below.allocate(mode, extent); });
   }
-  Result<uint64_t> next(Part part, uint64_t offset) override {
+  Result<uint64_t> next(Stretch stretch, uint64_t offset) override {
     std::lock_guard lock(mutex_);
     HF_TRY(join_first());
     const Outcome outcome =
-        look(Call::next, "a look for holes", offset, uint64_t(part), [&](const Turn&) { return made(below_->next(part, offset)); });
+        look(Call::next, "a look for holes", offset, uint64_t(stretch), [&](const Turn&) { return made(below_->next(stretch, offset)); });
     return outcome.status.ok() ? Result<uint64_t>(outcome.value) : outcome.status;
   }
   // What the system has it keeps, whoever dies next.

@@ -34,7 +34,7 @@ class Atomic final : public FileLayer {
   Status set_size(uint64_t bytes) override { return file_->set_size(bytes); }
   Status close() override { return file_->close(); }
   Status zero(const Extent& extent) override { return file_->zero(extent); }
-  Result<uint64_t> next(Part part, uint64_t offset) override { return file_->next(part, offset); }
+  Result<uint64_t> next(Stretch stretch, uint64_t offset) override { return file_->next(stretch, offset); }
   Status allocate(int mode, const Extent& extent) override { return file_->allocate(mode, extent); }
 
  private:
@@ -99,7 +99,7 @@ class PlainTogether final : public CollectiveFile {
   }
   Status close() override { return exchange::agree(ranks_, file_->close()); }
   Status zero(const Extent& extent) override { return file_->zero(extent); }
-  Result<uint64_t> next(Part part, uint64_t offset) override { return file_->next(part, offset); }
+  Result<uint64_t> next(Stretch stretch, uint64_t offset) override { return file_->next(stretch, offset); }
   Status allocate(int mode, const Extent& extent) override { return file_->allocate(mode, extent); }
   Status set_atomic(bool atomic) override {
     HF_TRY(exchange::agree(ranks_, file_->join()));

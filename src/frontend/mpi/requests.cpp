@@ -55,7 +55,7 @@ class Ours {
   int conclude_one(int i) { return operations_[i] ? conclude(operations_[i]) : MPI_SUCCESS; }
   // MPI_ERROR of request `where(i)`'s status for i < count; the code that the whole call returns.
   template <class IndexOf>
-  int settle_many(int code, int count, IndexOf index_of, MPI_Status* statuses) {
+  int complete_many(int code, int count, IndexOf index_of, MPI_Status* statuses) {
     std::vector<int> codes(count);
     bool failed = false;
     for (int i = 0; i < count; ++i) failed |= (codes[i] = conclude_one(index_of(i))) != MPI_SUCCESS;
@@ -109,7 +109,7 @@ int hf_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   ours.finish_all();
   const int code = forward([&] { return next_mpi.Waitall(count, requests, statuses); });
   if (!ours.any()) return code;
-  return ours.settle_many(
+  return ours.complete_many(
       code, count, [](int i) { return i; }, statuses);
 }
 
@@ -118,7 +118,7 @@ int hf_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses
   if (!ours.complete_done()) std::this_thread::yield();
   const int code = forward([&] { return next_mpi.Testall(count, requests, flag, statuses); });
   if (!ours.any() || !*flag) return code;
-  return ours.settle_many(
+  return ours.complete_many(
       code, count, [](int i) { return i; }, statuses);
 }
 
@@ -145,7 +145,7 @@ int hf_Testsome(int count, MPI_Request requests[], int* outcount, int indices[],
   if (!ours.complete_done()) std::this_thread::yield();
   const int code = forward([&] { return next_mpi.Testsome(count, requests, outcount, indices, statuses); });
   if (!ours.any() || *outcount == MPI_UNDEFINED) return code;
-  return ours.settle_many(
+  return ours.complete_many(
       code, *outcount, [&](int i) { return indices[i]; }, statuses);
 }
 
@@ -158,7 +158,7 @@ int hf_Waitsome(int count, MPI_Request requests[], int* outcount, int indices[],
     return *outcount != 0 || code != MPI_SUCCESS;
   });
   if (*outcount == MPI_UNDEFINED) return code;
-  return ours.settle_many(
+  return ours.complete_many(
       code, *outcount, [&](int i) { return indices[i]; }, statuses);
 }
 

@@ -49,7 +49,7 @@ Result<std::span<const iovec>> bounded(std::span<const iovec> pieces, std::vecto
 Status Description::told() { return file_->untold(failures_seen_); }
 
 Result<int64_t> Description::read(std::span<const iovec> into) {
-  const Turn turn(*state_);
+  const PositionHeld held(*state_);
   auto got = read_at(int64_t(state_->position), into);
   if (got) state_->position += uint64_t(*got);
   return got;
@@ -89,7 +89,7 @@ Result<int64_t> Description::written(Result<uint64_t> done, uint64_t offset, int
 }
 
 Result<int64_t> Description::write(std::span<const iovec> from, int flags) {
-  const Turn turn(*state_);
+  const PositionHeld held(*state_);
   if (!(state_->flags & O_APPEND) && !(flags & RWF_APPEND)) {
     auto done = write_at(int64_t(state_->position), from, flags);
     if (done) state_->position += uint64_t(*done);
@@ -127,7 +127,7 @@ Result<int64_t> Description::write_at(int64_t offset, std::span<const iovec> fro
 }
 
 Result<int64_t> Description::seek(int64_t offset, int whence) {
-  const Turn turn(*state_);
+  const PositionHeld held(*state_);
   uint64_t end = 0;
   if (whence == SEEK_END) {
     auto size = this->size();
@@ -141,7 +141,7 @@ Result<int64_t> Description::seek(int64_t offset, int whence) {
     case SEEK_END: base = int64_t(end); break;
     case SEEK_DATA:
     case SEEK_HOLE: {
-      auto found = file_->next(whence == SEEK_DATA ? FileLayer::Part::data : FileLayer::Part::hole, uint64_t(offset));
+      auto found = file_->next(whence == SEEK_DATA ? FileLayer::Stretch::data : FileLayer::Stretch::hole, uint64_t(offset));
       if (!found) return found.status();
       state_->position = *found;
       return int64_t(*found);
@@ -208,7 +208,7 @@ Result<struct flock> Description::range_of(int command, const struct flock& what
   struct flock there = what;
   there.l_whence = SEEK_SET;
   if (what.l_whence == SEEK_CUR) {
-    const Turn turn(*state_);
+    const PositionHeld held(*state_);
     there.l_start += int64_t(state_->position);
   } else if (what.l_whence == SEEK_END) {
     auto end = size();

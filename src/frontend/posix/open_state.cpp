@@ -26,7 +26,7 @@ bool OpenState::fill(uint32_t open_flags, std::string_view id, std::string_view 
 
 bool OpenState::valid() const { return std::memcmp(line, open_state_line.data(), open_state_line.size()) == 0; }
 
-Turn::Turn(OpenState& state) : state_(state) {
+PositionHeld::PositionHeld(OpenState& state) : state_(state) {
   // A holder that was killed leaves a position that is one of before or after its call: both make sense.
   if (pthread_mutex_lock(&state.turn) == EOWNERDEAD) pthread_mutex_consistent(&state.turn);
 }

@@ -32,12 +32,12 @@ struct OpenState {
 static_assert(sizeof(OpenState) <= open_state_bytes);
 
 // The position is this thread's while it lives.
-class Turn {
+class PositionHeld {
  public:
-  explicit Turn(OpenState& state);
-  ~Turn() { pthread_mutex_unlock(&state_.turn); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  explicit PositionHeld(OpenState& state);
+  ~PositionHeld() { pthread_mutex_unlock(&state_.turn); }
+  PositionHeld(const PositionHeld&) = delete;
+  PositionHeld& operator=(const PositionHeld&) = delete;
 
  private:
   OpenState& state_;

@@ -415,12 +415,12 @@ Result<int> ProcessFile::native_descriptor(bool to_write) {
   return origin_->descriptor();
 }
 
-Result<uint64_t> ProcessFile::next(FileLayer::Part part, uint64_t offset) {
+Result<uint64_t> ProcessFile::next(FileLayer::Stretch stretch, uint64_t offset) {
   std::lock_guard lock(mutex_);
   take_in_appends();
   HF_TRY(reach(false));
   mind_others();
-  return stack_->next(part, offset);
+  return stack_->next(stretch, offset);
 }
 
 Status ProcessFile::write_through() {

@@ -104,7 +104,7 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
   void set_locked_by_process(bool locked) { locked_by_process_ = locked; }
   bool is_locked_by_process() const { return locked_by_process_; }
   Status allocate(int mode, const Extent& extent);
-  Result<uint64_t> next(FileLayer::Part part, uint64_t offset);
+  Result<uint64_t> next(FileLayer::Stretch stretch, uint64_t offset);
   // That a plain file is reached by.
   Result<int> native_descriptor(bool to_write = false);
   // From now on nothing is kept in buffers: somebody reads or writes the file by other ways.

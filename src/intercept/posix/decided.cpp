@@ -56,7 +56,7 @@ bool is_random_device(const struct stat& state) {
 bool changes_what_is_there(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & (O_TRUNC | O_CREAT)) || (flags & O_TMPFILE) == O_TMPFILE; }
 
 // A file that is only read has no copy of what it was then.
-void compare_with_then(Replica& replica, const std::string& name, const Opened& then, const Opened& now) {
+void compare_with_then(Replica& replica, const std::string& name, const FoundAtOpen& then, const FoundAtOpen& now) {
   if (now.error != 0 && then.error == 0)
     replica.cannot_catch_up(fmt::format("{} was opened then, and now it cannot be: {}", name, std::strerror(int(now.error))));
   if (then.size >= 0 && now.size >= 0 && !then.is_read_as_one && !then.same_content(now))
@@ -64,16 +64,16 @@ void compare_with_then(Replica& replica, const std::string& name, const Opened& 
 }
 
 // The user has named how replicas read: then they read so whatever the program reads.
-bool is_read_by_protocol(const Opened& found) {
+bool is_read_by_protocol(const FoundAtOpen& found) {
   const auto named = file::read_protocol_named(settings().read_protocol);
   return named && *named != file::ReadProtocol::none && found.error == 0 && found.size >= 0;
 }
 
 // In the leader. `fd` is this replica's own; with the leader's content it is noted.
-Opened opened_then(Replica& replica, const std::string& name, const Opened& mine, int fd) {
+FoundAtOpen opened_then(Replica& replica, const std::string& name, const FoundAtOpen& mine, int fd) {
   const bool was_behind = replica.is_behind(), may_be_read_as_one = settings().read_protocol != "none";
   const Bytes answer = told(replica, "open", name, [&] {
-    Opened all = mine;
+    FoundAtOpen all = mine;
     all.is_read_as_one = may_be_read_as_one && (is_read_by_protocol(mine) || changes_while_it_is_read(name, mine));
     const Bytes content = may_be_read_as_one ? content_of_young(name, mine, fd) : Bytes();
     Bytes whole(sizeof all + content.size());
@@ -81,7 +81,7 @@ Opened opened_then(Replica& replica, const std::string& name, const Opened& mine
     std::copy(content.begin(), content.end(), whole.begin() + sizeof all);
     return whole;
   });
-  Opened then;
+  FoundAtOpen then;
   if (answer.size() < sizeof then) replica.differs(name + ", its open, where the leader has asked something else");
   std::memcpy(static_cast<void*>(&then), answer.data(), sizeof then);
   if (was_behind) compare_with_then(replica, name, then, mine);
@@ -163,11 +163,11 @@ int open_as_told(Replica& replica, int directory, const char* path, int flags, c
     return name_asked(replica, directory, path);
   }();
   int fd = open_now(), error = errno;
-  Opened then;
+  FoundAtOpen then;
   {
     const OurCode ours_now;
     const bool is_asked = !name.empty() && !is_decided && !changes_what_is_there(flags);
-    const Opened mine = what_was_opened(fd, error);
+    const FoundAtOpen mine = what_was_opened(fd, error);
     if (name.empty()) note_random(fd);
     if (is_asked) then = opened_then(replica, name, mine, fd);
   }

@@ -24,7 +24,7 @@ constexpr size_t most_kept = 4 << 20, most_known = 100000;
 constexpr int64_t ns_of_second = 1000000000, is_young_ns = 600 * ns_of_second;
 
 struct Known {
-  Opened last;
+  FoundAtOpen last;
   bool changes = false;
   std::optional<Bytes> content;  // of the last one; not of all that are opened but once
 };
@@ -38,9 +38,9 @@ KnownFiles& known_files() {
   return *all;
 }
 
-bool may_be_read_as_one(const Opened& found) { return found.error == 0 && found.size >= 0 && found.size <= is_small; }
+bool may_be_read_as_one(const FoundAtOpen& found) { return found.error == 0 && found.size >= 0 && found.size <= is_small; }
 
-std::optional<Bytes> content_of(int fd, const Opened& state) {
+std::optional<Bytes> content_of(int fd, const FoundAtOpen& state) {
   Bytes content(size_t(state.size));
   for (size_t at = 0; at < content.size();) {
     const ssize_t got = raw::pread(fd, content.data() + at, content.size() - at, off_t(at));
@@ -66,7 +66,7 @@ bool put_in_its_place(int fd, const Bytes& content) {
 }
 
 // It may have become what the leader has found since this replica has opened it.
-bool open_once_more(const std::string& name, const Opened& then, int fd) {
+bool open_once_more(const std::string& name, const FoundAtOpen& then, int fd) {
   const raw::Fd again(raw::openat(AT_FDCWD, name.c_str(), O_RDONLY | O_CLOEXEC));
   if (!again || !what_was_opened(again.get(), 0).same_content(then)) return false;
   const int flags = raw::fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
@@ -75,21 +75,21 @@ bool open_once_more(const std::string& name, const Opened& then, int fd) {
 
 }  // namespace
 
-Opened what_was_opened(int fd, int error) {
+FoundAtOpen what_was_opened(int fd, int error) {
   struct stat state {};
   if (fd < 0) return {.error = error};
   if (is_watched(fd) || raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode)) return {};
   return {0, state.st_size, state.st_mtim.tv_sec * ns_of_second + state.st_mtim.tv_nsec};
 }
 
-bool changes_while_it_is_read(const std::string& name, const Opened& found) {
+bool changes_while_it_is_read(const std::string& name, const FoundAtOpen& found) {
   KnownFiles& files = known_files();
   const std::lock_guard lock(files.mutex);
   const auto known = files.all.find(name);
   return may_be_read_as_one(found) && known != files.all.end() && (known->second.changes || !known->second.last.same_content(found));
 }
 
-Bytes content_of_young(const std::string& name, const Opened& found, int fd) {
+Bytes content_of_young(const std::string& name, const FoundAtOpen& found, int fd) {
   if (!may_be_read_as_one(found) || found.changed_ns + is_young_ns < now_ns()) return {};
   KnownFiles& files = known_files();
   const std::lock_guard lock(files.mutex);
@@ -108,7 +108,7 @@ void keep(KnownFiles& files, Known& known, std::optional<Bytes> content) {
 
 }  // namespace
 
-void note_opened(const std::string& name, const Opened& then, Bytes content, const Opened& mine, int fd) {
+void note_opened(const std::string& name, const FoundAtOpen& then, Bytes content, const FoundAtOpen& mine, int fd) {
   if (!may_be_read_as_one(then)) return;
   KnownFiles& files = known_files();
   const std::lock_guard lock(files.mutex);

@@ -50,9 +50,9 @@ class Appended final : public AppendedFile {
     HF_TRY(place(false));
     return below_->zero(extent);
   }
-  Result<uint64_t> next(Part part, uint64_t offset) override {
+  Result<uint64_t> next(Stretch stretch, uint64_t offset) override {
     HF_TRY(place(false));
-    return below_->next(part, offset);
+    return below_->next(stretch, offset);
   }
   Status allocate(int mode, const Extent& extent) override {
     HF_TRY(place(false));

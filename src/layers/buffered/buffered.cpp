@@ -72,10 +72,10 @@ class Buffered final : public BufferedFile {
   Result<Extent> append(std::span<const ByteView> pieces, bool durable) override {
     return unbuffered([&] { return below_->append(pieces, durable); });
   }
-  Result<uint64_t> next(Part part, uint64_t offset) override {
+  Result<uint64_t> next(Stretch stretch, uint64_t offset) override {
     Lock lock(mutex_);
     HF_TRY(flush_all(lock));
-    return below_->next(part, offset);
+    return below_->next(stretch, offset);
   }
   Status allocate(int mode, const Extent& extent) override {
     return unbuffered([&] { return below_->allocate(mode, extent); });

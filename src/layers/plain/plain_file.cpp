@@ -61,8 +61,8 @@ class PlainFile final : public FileLayer {
   }
   Status set_size(uint64_t bytes) override { return raw::ftruncate(fd_, bytes) == 0 ? Status() : failed("ftruncate"); }
   Status close() override { return Status(); }
-  Result<uint64_t> next(Part part, uint64_t offset) override {
-    const off_t found = raw::lseek(fd_, int64_t(offset), part == Part::data ? SEEK_DATA : SEEK_HOLE);  // nobody uses its position
+  Result<uint64_t> next(Stretch stretch, uint64_t offset) override {
+    const off_t found = raw::lseek(fd_, int64_t(offset), stretch == Stretch::data ? SEEK_DATA : SEEK_HOLE);  // nobody uses its position
     return found < 0 ? Result<uint64_t>(Status(Kind::invalid, "", errno)) : uint64_t(found);
   }
   Status allocate(int mode, const Extent& extent) override {

@@ -277,7 +277,7 @@ Status RecordLog::sync() {
   return durable > 0 ? Status() : last;
 }
 
-void RecordLog::settled(uint64_t session) {
+void RecordLog::release(uint64_t session) {
   std::lock_guard guard(mutex_);
   described_.erase(session);
   if (described_.empty() && !object_name_.empty()) drop();

@@ -44,7 +44,7 @@ class RecordLog {
   Status read_checked(uint64_t offset, ByteSpan into, const std::function<bool()>& sound);
   Status sync();
   // This session needs nothing of what it wrote any more: where none does, the object goes.
-  void settled(uint64_t session);
+  void release(uint64_t session);
 
   const std::string& name() const { return name_; }  // without the generation
   Shelf& shelf() { return *shelf_; }

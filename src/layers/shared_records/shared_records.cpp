@@ -339,7 +339,7 @@ Status SharedRecords::forget_placed(exchange::Exchange& ranks) {
   note_written_ = true;
   if (ranks.rank() == 0) status = write_note(true);
   HF_TRY(exchange::agree(ranks, status));
-  log_->settled(key_);
+  log_->release(key_);
   logged_ = false;
   return Status();
 }
@@ -359,7 +359,7 @@ Status SharedRecords::close(exchange::Exchange& ranks, bool main_is_durable, con
     if (main_is_durable) {
       status = forget_placed(ranks);
     } else {
-      log_->settled(key_);  // a fast close promises nothing against power failures
+      log_->release(key_);  // a fast close promises nothing against power failures
     }
     ranks.barrier();  // the note goes last: as long as any log is there it says that none counts
     if (ranks.rank() == 0 && note_written_) shelf_->remove(prefix() + ".note");

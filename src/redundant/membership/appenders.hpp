@@ -12,24 +12,24 @@ namespace holdfast::redundant {
 class Appenders {
  public:
   // The same in all replicas of the rank.
-  struct Turn {
+  struct Append {
     int rank = 0;
     uint64_t number = 0;
-    bool operator==(const Turn&) const = default;
+    bool operator==(const Append&) const = default;
   };
   struct Granted {
     uint64_t file = 0;
-    Turn turn;
+    Append append;
   };
-  // True: it is this one's by now. Asked again, by another leader of the rank, it is the same turn.
-  bool ask(uint64_t file, const Turn& turn);
+  // True: it is this one's by now. Asked again, by another leader of the rank, it is the same one.
+  bool ask(uint64_t file, const Append& append);
   // Whose turn it is then. Each replica says that it is over: what is said after the first one means nothing.
-  std::optional<Turn> over(uint64_t file, const Turn& turn);
+  std::optional<Append> over(uint64_t file, const Append& append);
   // The rank is no more.
   std::vector<Granted> gone(int rank);
 
  private:
-  std::map<uint64_t, std::deque<Turn>> files_;  // the first one's it is
+  std::map<uint64_t, std::deque<Append>> files_;  // the first one's it is
 };
 
 }  // namespace holdfast::redundant

@@ -110,7 +110,7 @@ class Hub {
   void deliver(uint32_t rank, uint64_t stream, Bytes bytes);
   void let_out_the_last(bool has_ended = false);
   void came_of_append(int rank, const Frame& frame);
-  void may_append(uint64_t file, const Appenders::Turn& turn);
+  void may_append(uint64_t file, const Appenders::Append& append);
   void came_of_pointer(const Process& process, const Frame& frame);
   void came_of_telling(const Process& process, Word word);
   void let_tell(const std::vector<Awaiting::Who>& all);
@@ -316,19 +316,19 @@ void Hub::refused(const Talk& talk, const Frame& frame) {
 }
 
 void Hub::came_of_append(int rank, const Frame& frame) {
-  const Appenders::Turn turn{rank, frame.number};
+  const Appenders::Append append{rank, frame.number};
   if (frame.word == Word::has_appended) {
-    if (const auto next = appenders_.over(frame.subject, turn)) may_append(frame.subject, *next);
-  } else if (appenders_.ask(frame.subject, turn)) {
-    may_append(frame.subject, turn);
+    if (const auto next = appenders_.over(frame.subject, append)) may_append(frame.subject, *next);
+  } else if (appenders_.ask(frame.subject, append)) {
+    may_append(frame.subject, append);
   }
 }
 
-void Hub::may_append(uint64_t file, const Appenders::Turn& turn) {
+void Hub::may_append(uint64_t file, const Appenders::Append& append) {
   Frame frame;
-  frame.word = Word::may_append, frame.subject = file, frame.number = turn.number;
+  frame.word = Word::may_append, frame.subject = file, frame.number = append.number;
   for (const auto& process : processes_)
-    if (process->rank == turn.rank && process->connected) (void)send_frame(process->socket.get(), frame, MSG_DONTWAIT);
+    if (process->rank == append.rank && process->connected) (void)send_frame(process->socket.get(), frame, MSG_DONTWAIT);
 }
 
 void Hub::came_of_pointer(const Process& process, const Frame& frame) {
@@ -370,7 +370,7 @@ void Hub::let_tell(const std::vector<Awaiting::Who>& all) {
 // A program may end in one thread while another one appends.
 void Hub::look_whether_gone(int rank) {
   if (members_->living(rank) != 0) return;
-  for (const Appenders::Granted& granted : appenders_.gone(rank)) may_append(granted.file, granted.turn);
+  for (const Appenders::Granted& granted : appenders_.gone(rank)) may_append(granted.file, granted.append);
 }
 
 void Hub::came_of_output(Talk& talk, const Frame& frame) {

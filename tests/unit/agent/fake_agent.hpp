@@ -141,7 +141,7 @@ class FakeAgent {
     Session::Reply reply = Session::reply_of(begun.status);
     if (begun.status.ok()) {
       std::vector<Seats::SeatPtr> over;
-      if (seats_.turn(number, over) != Seats::Turn::now) std::abort();  // nothing takes time here
+      if (seats_.when(number, over) != Seats::When::now) std::abort();  // nothing takes time here
       for (const auto& seat : over) seat->session.end();
       reply.answer.value = seats_.last(number);
     }

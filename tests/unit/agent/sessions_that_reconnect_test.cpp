@@ -145,7 +145,7 @@ TEST_F(Reconnecting, a_new_session_waits_for_the_calls_of_the_one_in_whose_place
   Seats seats(std::make_shared<const Served>());
   std::vector<Seats::SeatPtr> over;
   ASSERT_TRUE(seats.begin(1, id_of(1), false, {}).status.ok());
-  ASSERT_EQ(seats.turn(1, over), Seats::Turn::now);
+  ASSERT_EQ(seats.when(1, over), Seats::When::now);
   target::AgentRequest write;
   write.op = uint16_t(AgentOp::write), write.number = 1;
   Seats::SeatPtr held, seat;
@@ -153,10 +153,10 @@ TEST_F(Reconnecting, a_new_session_waits_for_the_calls_of_the_one_in_whose_place
   const target::SessionId old[] = {id_of(1)};
   const auto begun = seats.begin(2, id_of(2), false, old);
   EXPECT_EQ(begun.fenced, std::vector<Seats::Connection>{1});
-  EXPECT_EQ(seats.turn(2, over), Seats::Turn::later);
+  EXPECT_EQ(seats.when(2, over), Seats::When::later);
   EXPECT_EQ(seats.begin(3, id_of(1), true, {}).status.kind(), Kind::stale) << "that session is over";
   EXPECT_FALSE(seats.answered(1, write, std::make_shared<const Session::Reply>())) << "nobody hears it any more";
-  EXPECT_EQ(seats.turn(2, over), Seats::Turn::now);
+  EXPECT_EQ(seats.when(2, over), Seats::When::now);
   ASSERT_EQ(over.size(), 1u);
   EXPECT_EQ(over[0], held);
   write.number = 2;
@@ -172,15 +172,15 @@ TEST_F(Reconnecting, who_fences_one_that_waits_waits_for_the_same_calls) {
     ASSERT_TRUE(seats.begin(1, id_of(1), false, {}).status.ok());
     target::AgentRequest write;
     write.op = uint16_t(AgentOp::write), write.number = 1;
-    ASSERT_EQ(seats.turn(1, over), Seats::Turn::now);
+    ASSERT_EQ(seats.when(1, over), Seats::When::now);
     ASSERT_EQ(seats.take(1, write, held), Seats::Verdict::fresh);
     const target::SessionId first[] = {id_of(1)}, both[] = {id_of(1), id_of(2)};
     ASSERT_TRUE(seats.begin(2, id_of(2), false, first).status.ok());
-    ASSERT_EQ(seats.turn(2, over), Seats::Turn::later);
+    ASSERT_EQ(seats.when(2, over), Seats::When::later);
     ASSERT_TRUE((go_on ? seats.begin(3, id_of(2), true, {}) : seats.begin(3, id_of(3), false, both)).status.ok());
-    EXPECT_EQ(seats.turn(3, over), Seats::Turn::later);
+    EXPECT_EQ(seats.when(3, over), Seats::When::later);
     EXPECT_FALSE(seats.answered(1, write, std::make_shared<const Session::Reply>()));
-    EXPECT_EQ(seats.turn(3, over), Seats::Turn::now);
+    EXPECT_EQ(seats.when(3, over), Seats::When::now);
     ASSERT_FALSE(over.empty()) << "it is to be ended";
     EXPECT_NE(std::find(over.begin(), over.end(), held), over.end());
   }
@@ -195,10 +195,10 @@ TEST_F(Reconnecting, of_two_that_take_a_session_over_the_later_one_gets_it) {
   write.op = uint16_t(AgentOp::write), write.number = 1;
   ASSERT_EQ(seats.take(1, write, seat), Seats::Verdict::fresh);
   EXPECT_EQ(seats.begin(2, id_of(1), true, {}).fenced, std::vector<Seats::Connection>{1});
-  EXPECT_EQ(seats.turn(2, over), Seats::Turn::later);
+  EXPECT_EQ(seats.when(2, over), Seats::When::later);
   EXPECT_EQ(seats.begin(3, id_of(1), true, {}).fenced, std::vector<Seats::Connection>{2});
-  EXPECT_EQ(seats.turn(2, over), Seats::Turn::fenced);
-  EXPECT_EQ(seats.turn(3, over), Seats::Turn::later);
+  EXPECT_EQ(seats.when(2, over), Seats::When::fenced);
+  EXPECT_EQ(seats.when(3, over), Seats::When::later);
   EXPECT_EQ(seats.leave(1, true).seat, nullptr) << "the session is not its own any more";
   EXPECT_EQ(seats.leave(2, true).seat, nullptr);
 }

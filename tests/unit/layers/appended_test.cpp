@@ -59,7 +59,7 @@ TEST(Appended, EveryCallButSizeAndAppendGivesItsPlaceFirst) {
   EXPECT_EQ(after([](FileLayer& file) { (void)file.sync(); }), "waits");
   EXPECT_EQ(after([](FileLayer& file) { (void)file.close(); }), "waits");
   EXPECT_EQ(after([](FileLayer& file) { (void)file.zero({1, 2}); }), std::string("w\0\0ts", 5));
-  EXPECT_EQ(after([](FileLayer& file) { (void)file.next(FileLayer::Part::hole, 0); }), "waits");
+  EXPECT_EQ(after([](FileLayer& file) { (void)file.next(FileLayer::Stretch::hole, 0); }), "waits");
   EXPECT_EQ(after([](FileLayer& file) { (void)file.allocate(0, {0, 7}); }), std::string("waits\0\0", 7));
 }
 
@@ -129,9 +129,9 @@ TEST(FileLayer, AllOfAFileIsDataUpToTheHoleAtItsEnd) {
   Disk disk;
   DiskFile file(disk);
   ASSERT_TRUE(put(file, 0, "12345").ok());
-  EXPECT_EQ(*file.next(FileLayer::Part::data, 3), 3u);
-  EXPECT_EQ(*file.next(FileLayer::Part::hole, 3), 5u);
-  EXPECT_EQ(file.next(FileLayer::Part::data, 5).status().sys_errno(), ENXIO);
+  EXPECT_EQ(*file.next(FileLayer::Stretch::data, 3), 3u);
+  EXPECT_EQ(*file.next(FileLayer::Stretch::hole, 3), 5u);
+  EXPECT_EQ(file.next(FileLayer::Stretch::data, 5).status().sys_errno(), ENXIO);
 }
 
 TEST(FileLayer, AllocationZeroesAndExtendsAsItsModeSays) {

@@ -6,7 +6,7 @@
 namespace holdfast::redundant {
 namespace {
 
-using Turn = Appenders::Turn;
+using Append = Appenders::Append;
 
 TEST(Appenders, have_their_turns_one_after_the_other) {
   Appenders appenders;
@@ -14,8 +14,8 @@ TEST(Appenders, have_their_turns_one_after_the_other) {
   EXPECT_FALSE(appenders.ask(7, {1, 1}));
   EXPECT_FALSE(appenders.ask(7, {2, 1}));
   EXPECT_TRUE(appenders.ask(8, {1, 2})) << "another file";
-  EXPECT_EQ(appenders.over(7, {0, 1}), (Turn{1, 1}));
-  EXPECT_EQ(appenders.over(7, {1, 1}), (Turn{2, 1}));
+  EXPECT_EQ(appenders.over(7, {0, 1}), (Append{1, 1}));
+  EXPECT_EQ(appenders.over(7, {1, 1}), (Append{2, 1}));
   EXPECT_EQ(appenders.over(7, {2, 1}), std::nullopt);
   EXPECT_TRUE(appenders.ask(7, {0, 2}));
 }
@@ -26,7 +26,7 @@ TEST(Appenders, keep_their_turn_when_their_leader_is_lost) {
   EXPECT_FALSE(appenders.ask(7, {1, 1}));
   EXPECT_TRUE(appenders.ask(7, {0, 1})) << "its next leader";
   EXPECT_FALSE(appenders.ask(7, {1, 1})) << "the other rank's next leader";
-  EXPECT_EQ(appenders.over(7, {0, 1}), (Turn{1, 1}));
+  EXPECT_EQ(appenders.over(7, {0, 1}), (Append{1, 1}));
 }
 
 // All replicas say so, the slower ones when another turn has begun, perhaps their own rank's.
@@ -39,7 +39,7 @@ TEST(Appenders, end_a_turn_once) {
   EXPECT_FALSE(appenders.ask(7, {1, 1}));
   EXPECT_EQ(appenders.over(7, {0, 1}), std::nullopt);
   EXPECT_FALSE(appenders.ask(7, {1, 1}));
-  EXPECT_EQ(appenders.over(7, {0, 2}), (Turn{1, 1}));
+  EXPECT_EQ(appenders.over(7, {0, 2}), (Append{1, 1}));
 }
 
 TEST(Appenders, of_a_rank_that_has_ended_hold_nobody_up) {
@@ -52,7 +52,7 @@ TEST(Appenders, of_a_rank_that_has_ended_hold_nobody_up) {
   const auto granted = appenders.gone(0);
   ASSERT_EQ(granted.size(), 1u);
   EXPECT_EQ(granted[0].file, 7u);
-  EXPECT_EQ(granted[0].turn, (Turn{1, 1}));
+  EXPECT_EQ(granted[0].append, (Append{1, 1}));
   EXPECT_EQ(appenders.over(8, {1, 2}), std::nullopt);
 }
 

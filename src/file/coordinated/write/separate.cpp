@@ -47,20 +47,20 @@ uint64_t drawn_id() {
 }  // namespace
 
 void PartsOfFile::split(uint64_t at) {
-  auto after = pieces_.lower_bound(at);
-  if (after == pieces_.begin()) return;
-  auto& [begin, piece] = *std::prev(after);
-  if (piece.end <= at) return;
-  pieces_.emplace_hint(after, at, Piece{piece.end, piece.team, piece.at + (at - begin)});
-  piece.end = at;
+  auto after = sources_.lower_bound(at);
+  if (after == sources_.begin()) return;
+  auto& [begin, source] = *std::prev(after);
+  if (source.end <= at) return;
+  sources_.emplace_hint(after, at, Source{source.end, source.team, source.at + (at - begin)});
+  source.end = at;
 }
 
 void PartsOfFile::add(const Extent& extent, int team, uint64_t at) {
   if (extent.length == 0) return;
   split(extent.offset);
   split(extent.end());
-  pieces_.erase(pieces_.lower_bound(extent.offset), pieces_.lower_bound(extent.end()));
-  pieces_.emplace(extent.offset, Piece{extent.end(), team, at});
+  sources_.erase(sources_.lower_bound(extent.offset), sources_.lower_bound(extent.end()));
+  sources_.emplace(extent.offset, Source{extent.end(), team, at});
 }
 
 bool SeparateWrites::suits(const Common& file, std::span<const Extent> extents, ByteView data) {
@@ -178,8 +178,8 @@ Result<uint64_t> SeparateWrites::join(const Common& file, const KeptWrites* kept
 
 // All of them: where nobody's loss has taken bytes of a part along.
 Status SeparateWrites::copy(FileLayer& below, std::optional<int> team) const {
-  for (const auto& [begin, piece] : all_.pieces())
-    if (!team || piece.team == *team) HF_TRY(parts_->join(piece.team, piece.at, {begin, piece.end - begin}, below));
+  for (const auto& [begin, source] : all_.sources())
+    if (!team || source.team == *team) HF_TRY(parts_->join(source.team, source.at, {begin, source.end - begin}, below));
   return Status();
 }
 

@@ -14,23 +14,23 @@ namespace holdfast::file {
 // For each byte of the file that is not there yet, where its newest writing lies.
 class PartsOfFile {
  public:
-  struct Piece {
+  struct Source {
     uint64_t end = 0;
     int team = 0;
     uint64_t at = 0;  // in the team's part
   };
   void add(const Extent& extent, int team, uint64_t at);
-  uint64_t end() const { return pieces_.empty() ? 0 : pieces_.rbegin()->second.end; }
+  uint64_t end() const { return sources_.empty() ? 0 : sources_.rbegin()->second.end; }
   uint64_t bytes() const {
     uint64_t sum = 0;
-    for (const auto& [begin, piece] : pieces_) sum += piece.end - begin;
+    for (const auto& [begin, source] : sources_) sum += source.end - begin;
     return sum;
   }
-  const std::map<uint64_t, Piece>& pieces() const { return pieces_; }
+  const std::map<uint64_t, Source>& sources() const { return sources_; }
 
  private:
   void split(uint64_t at);
-  std::map<uint64_t, Piece> pieces_;  // by where they begin
+  std::map<uint64_t, Source> sources_;  // by where they begin
 };
 
 class SeparateWrites {

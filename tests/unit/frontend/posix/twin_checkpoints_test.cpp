@@ -65,7 +65,9 @@ class TwinCheckpoints {
       for (size_t node = 0; node < over.size(); ++node) over[node] = int(node) == lost_node_ || protectors_[node]->finish_closed();
     EXPECT_EQ(std::count(over.begin(), over.end(), false), 0);
     for (size_t node = 0; node < over.size(); ++node) {
-      if (int(node) != lost_node_) EXPECT_TRUE(protectors_[node]->end());
+      if (int(node) != lost_node_) {
+        EXPECT_TRUE(protectors_[node]->end());
+      }
     }
   }
 
