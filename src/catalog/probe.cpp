@@ -123,6 +123,8 @@ void watch_forks() {
   target::watch_forks();
 }
 
+void end_idle_lanes() { target::end_idle_companions(); }
+
 std::shared_ptr<target::Lane> lane_of_process(const std::string& directory, std::chrono::milliseconds deadline) {
   LaneRegistry& all = registry();
   std::lock_guard lock(all.mutex);

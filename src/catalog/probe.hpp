@@ -19,6 +19,8 @@ std::shared_ptr<target::Lane> lane_of_process(const std::string& directory, std:
 // For those who use lanes in handlers of fork, which are to be registered after this. Before a fork they run in the reverse order of their
 // registration, in the child in its order.
 void watch_forks();
+// At the process's end and before an exec: what shares its descriptors and is in no call ends first (target/lane.hpp).
+void end_idle_lanes();
 
 struct Probe {
   std::string path;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/turns.hpp"
 #include "engine/direct_rows.hpp"
 #include "engine/exclusion.hpp"
 #include "engine/journal.hpp"
@@ -21,7 +22,6 @@
 #include "engine/row_exchange.hpp"
 #include "engine/row_reader.hpp"
 #include "engine/row_writer.hpp"
-#include "engine/turns.hpp"
 
 namespace holdfast::engine {
 

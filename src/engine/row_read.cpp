@@ -145,10 +145,28 @@ bool RowReader::goes_on_from_the_last(std::span<const RowRange> ranges) {
   return sequential;
 }
 
+namespace {
+
+class Counted {
+ public:
+  explicit Counted(std::atomic<int>& count) : count_(count), is_alone_(count_++ == 0) {}
+  Counted(const Counted&) = delete;
+  ~Counted() { --count_; }
+  bool is_alone() const { return is_alone_; }
+
+ private:
+  std::atomic<int>& count_;
+  const bool is_alone_;
+};
+
+}  // namespace
+
 Status RowReader::begin(std::span<const RowRange> ranges, Begun& read) {
   read.stage = Begun::Stage::done;
   if (ranges.empty()) return Status();
-  read.sequential = goes_on_from_the_last(ranges);
+  // Several threads that share out a file look like one that goes through it. Holding rows for them would make them wait for each other.
+  const Counted beginning(beginning_);
+  read.sequential = goes_on_from_the_last(ranges) && beginning.is_alone();
   if (ranges.size() == 1 && read_small(ranges[0])) return Status();
   read.stage = Begun::Stage::not_in_memory;
   // The row that is held becomes another one: by who is alone.

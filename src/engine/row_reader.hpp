@@ -1,6 +1,7 @@
 // Reads of rows: for a program, for folding rows in, for verify and for repair. What verifies is taken as it comes (row_read.cpp), all else
 // is recovered from the row's other units (row_recover.cpp).
 #pragma once
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -81,7 +82,8 @@ class RowReader {
   RowSources sources_;
   RowRebuilder rebuilder_;
   HeldRows held_;
-  std::mutex place_;  // of these two: where the last read ended, as a logical offset, and of what version the records were
+  std::atomic<int> beginning_{0};  // reads, beside each other
+  std::mutex place_;               // of these two: where the last read ended, as a logical offset, and of what version the records were
   uint64_t read_to_ = ~0ull, read_version_ = 0;
   uint64_t last_recovered_ = ~0ull;  // the last row of which anything had to be rebuilt
 };

@@ -1,5 +1,4 @@
-// Time as this room sees it. How a loop that has found a lock busy waits before it asks again, how a thread waits for another one, and what time it
-// is.
+// Time as this room sees it. How a loop that has found a lock busy waits before it asks again, and what time it is.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -12,9 +11,6 @@ inline constexpr int most_looks_again = 4;
 
 // Tests whose processes take turns put their own here: there another one has to get on, and no time passes.
 inline void (*wait_while_busy)(std::chrono::microseconds) = [](std::chrono::microseconds pause) { std::this_thread::sleep_for(pause); };
-
-// Threads of the simulator take turns, and no system wakes them: lets another one of the process go on. False: they are the system's threads.
-inline bool (*let_a_thread_on)() = [] { return false; };
 
 // Nanoseconds since 1970, which put the writes of several ranks in order. Tests tell their own time.
 inline uint64_t (*clock_ns)() = [] {

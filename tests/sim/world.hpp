@@ -131,7 +131,7 @@ inline SimulatedClock simulated_clock;
 inline const auto tells_the_time = engine::clock_ns = [] { return simulated_clock.look(); };
 // In a schedule no time passes while a lock is busy: others go on.
 inline const auto waits_in_turns = engine::wait_while_busy = [](std::chrono::microseconds) { Schedule::yield(true); };
-inline const auto waits_for_threads = engine::let_a_thread_on = [] { return Schedule::let_threads_on(); };
+inline const auto waits_for_threads = let_a_thread_on = [] { return Schedule::let_threads_on(); };
 
 // A lock that goes with the process that took it, be it that the process dies.
 class MortalLock final : public target::Lock {

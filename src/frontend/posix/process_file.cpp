@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <shared_mutex>
 #include <utility>
 #include <vector>
 
@@ -219,7 +220,7 @@ void ProcessFile::after_fork(bool child) {
     }
     file->shared_ = true;
     if (file->stack_.appends()) file->stack_.appends()->place_at_once();
-    file->mutex_.unlock();
+    child ? file->mutex_.begin_anew() : file->mutex_.unlock();
   }
   registry().mutex.unlock();
   held_for_fork().clear();
@@ -255,7 +256,19 @@ std::optional<mode_t> ProcessFile::mode() {
   return growing() ? growing()->mode() : std::nullopt;
 }
 
+// A protected file of which nothing is kept above it: what a read changes the file itself minds. Replicas agree on each read in its order.
+bool ProcessFile::is_ready_to_read() const {
+  if (redundant::Replica::now()) return false;
+  if (!stack_ || !stack_.protected_file() || stack_.buffers() || (shared_ && appends_.load(std::memory_order_relaxed))) return false;
+  return !stack_.appends() || stack_.appends()->is_empty();
+}
+
 Result<uint64_t> ProcessFile::read(uint64_t offset, std::span<const iovec> into) {
+  {
+    std::shared_lock beside_others(mutex_);
+    if (is_ready_to_read())
+      if (auto done = read_pieces(offset, into)) return done;
+  }
   std::lock_guard lock(mutex_);
   take_in_appends();
   HF_TRY(reach(false));

@@ -14,6 +14,7 @@
 #include "base/config.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/status.hpp"
+#include "base/turns.hpp"
 #include "file/plain_origin.hpp"
 #include "file/protected_origin.hpp"
 #include "file/stack.hpp"
@@ -133,6 +134,7 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
   Status join_growing(const Checkpoints::Shared& shared, Use use);
   Status join_plain(raw::Fd& native, Use use);
   Result<uint64_t> read_pieces(uint64_t offset, std::span<const iovec> into);
+  bool is_ready_to_read() const;
   Status reach(bool to_write);
   Status stack_up(Result<file::Bottom> bottom, bool will_be_written);
   void drop_stack() { stack_ = {}; }
@@ -156,7 +158,7 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
   file::PlainOrigin* plain_origin_ = nullptr;
   file::ProtectedOrigin* protected_origin_ = nullptr;
   GrowingOrigin* growing_origin_ = nullptr;
-  std::mutex mutex_;
+  Turns mutex_;                         // reads that change nothing side by side, everybody else alone
   file::Stack stack_;                   // none: to be reached at the next use
   std::atomic<bool> appends_{false};    // a descriptor of it has or had O_APPEND
   bool shared_ = false;                 // other processes have descriptors of this open file: appends get their places at once

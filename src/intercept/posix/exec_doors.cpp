@@ -11,6 +11,7 @@
 #include "base/rank_variables.hpp"
 #include "base/raw_syscalls.hpp"
 #include "catalog/executable.hpp"
+#include "catalog/probe.hpp"
 #include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptors.hpp"
@@ -21,7 +22,6 @@
 #include "intercept/posix/stand_in.hpp"
 #include "profile/piece.hpp"
 #include "service/helper_process.hpp"
-#include "target/lane.hpp"
 
 extern char** environ;
 
@@ -92,7 +92,7 @@ int become(const char* path, char* const* environment, Native native) {
   }
   const bool handed = checkpoints_handed_over(takes_the_library(path, environment));
   holdfast::profile::process_ends();  // the image that comes has a piece of its own
-  holdfast::target::end_idle_companions();
+  holdfast::catalog::end_idle_lanes();
   const int result = native();
   const int error = errno;
   holdfast::profile::process_goes_on();

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/ending.hpp"
+#include "catalog/probe.hpp"
 #include "frontend/posix/losses.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptors.hpp"
@@ -11,7 +12,6 @@
 #include "intercept/posix/stand_in.hpp"
 #include "profile/piece.hpp"
 #include "redundant/twins/replica.hpp"
-#include "target/lane.hpp"
 
 namespace {
 
@@ -45,7 +45,7 @@ bool finish() {
 
 // What the kernel frees at a process's end (locks, the ends of pipes) is free when somebody who waited for the end looks.
 void leave_nobody_behind() {
-  if (of_this_process()) holdfast::target::end_idle_companions();
+  if (of_this_process()) holdfast::catalog::end_idle_lanes();
 }
 
 int code_after(int code) {

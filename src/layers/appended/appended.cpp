@@ -15,6 +15,7 @@ class Appended final : public AppendedFile {
     HF_TRY(place(false));
     return below_->write(extents, data);
   }
+  bool is_empty() const override { return waiting_.empty(); }
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
     HF_TRY(place(false));
     return below_->read(extents, into);

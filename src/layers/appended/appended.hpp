@@ -16,6 +16,8 @@ class AppendedFile : public FileLayer {
   virtual void place_at_once() = 0;
   // Gives what waits its place. What cannot be placed is dropped: who asked is told, once.
   virtual Status place(bool durable) = 0;
+  // Nothing waits: a read changes nothing here.
+  virtual bool is_empty() const = 0;
 };
 
 }  // namespace holdfast::layers

@@ -1,8 +1,8 @@
-#include "engine/turns.hpp"
+#include "base/turns.hpp"
 
-#include "engine/waiting.hpp"
+#include <new>
 
-namespace holdfast::engine {
+namespace holdfast {
 
 namespace {
 
@@ -21,10 +21,16 @@ void Turns::lock() {
   ++taken_;
 }
 
+// What they have left in both is nobody's to take back.
+void Turns::begin_anew() {
+  new (&next_) std::mutex;
+  new (&turn_) std::shared_mutex;
+}
+
 void Turns::lock_shared() {
   take([this] { return next_.try_lock(); }, [this] { next_.lock(); });
   std::lock_guard next(next_, std::adopt_lock);
   take([this] { return turn_.try_lock_shared(); }, [this] { turn_.lock_shared(); });
 }
 
-}  // namespace holdfast::engine
+}  // namespace holdfast

@@ -5,7 +5,10 @@
 #include <mutex>
 #include <shared_mutex>
 
-namespace holdfast::engine {
+namespace holdfast {
+
+// Threads of the simulator take turns, and no system wakes them: lets another one of the process go on. False: they are the system's threads.
+inline bool (*let_a_thread_on)() = [] { return false; };
 
 // For std::lock_guard (alone) and std::shared_lock (beside other lookers).
 class Turns {
@@ -16,6 +19,8 @@ class Turns {
   void unlock_shared() { turn_.unlock_shared(); }
   // How many have been alone so far: for who holds it either way.
   uint64_t taken() const { return taken_; }
+  // In the child of a fork, by who was alone: the threads that held it or waited for it are not there.
+  void begin_anew();
 
  private:
   std::mutex next_;  // held by the one who waits for the turn
@@ -23,4 +28,4 @@ class Turns {
   uint64_t taken_ = 0;
 };
 
-}  // namespace holdfast::engine
+}  // namespace holdfast
