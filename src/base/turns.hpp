@@ -1,6 +1,7 @@
 // Who may look at something, and who may change it: lookers side by side, everybody else alone. Who waits for the turn lets nobody by that comes
 // later, so that lookers cannot keep others waiting for ever.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <shared_mutex>
@@ -23,6 +24,7 @@ class Turns {
   void begin_anew();
 
  private:
+  std::atomic<int> waiting_{0};
   std::mutex next_;  // held by the one who waits for the turn
   std::shared_mutex turn_;
   uint64_t taken_ = 0;

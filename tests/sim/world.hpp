@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/turns.hpp"
 #include "catalog/located.hpp"
 #include "engine/maintenance.hpp"
 #include "engine/protected_file.hpp"

@@ -13,6 +13,7 @@
 
 #include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
+#include "catalog/probe.hpp"
 #include "intercept/posix/descriptors.hpp"
 
 namespace holdfast::frontend::posix {
@@ -50,6 +51,7 @@ void* answer(void*) {
   }
   (void)let_go_of_all();
   ProcessFile::remove_unlinked();
+  catalog::end_idle_lanes();
   count = 1;
   (void)!raw::write(answered.get(), &count, sizeof count);
   return nullptr;
