@@ -18,15 +18,23 @@ std::set<std::string> silent_ones(const SeenWhole& one, const Survey& survey) {
 
 }  // namespace
 
-void see(std::optional<SeenWhole>& last, const Checkpoint& now, bool may_be_dropped) {
+void see(std::optional<SeenWhole>& last, const Checkpoint& now) {
   if (!now.endures()) return;
-  SeenWhole seen{now.attempt, now.step, now.files.size(), now.age(), {}, may_be_dropped};
+  SeenWhole seen{now.attempt, now.step, now.files.size(), now.age(), {}};
   for (const std::string& place : now.nodes()) seen.nodes.insert(parse_node_path(place).node);
   see(last, seen);
 }
 
 void see(std::optional<SeenWhole>& last, const SeenWhole& now) {
   if (!last || is_before(last->age, now.age)) last = now;
+}
+
+SeenWhole begun_with(const Checkpoint& now, const std::vector<catalog::FoundVersion>& versions) {
+  SeenWhole seen{now.attempt, now.step, now.files.size(), now.age(), {}, false};
+  for (const layout::Manifest& manifest : manifests_of(now, versions))
+    for (const layout::ManifestMember& member : manifest.members)
+      if (!member.stale) seen.nodes.insert(parse_node_path(member.path).node);
+  return seen;
 }
 
 bool has_gone(const SeenWhole& one, const Survey& survey, const std::string& run) {

@@ -18,8 +18,10 @@ struct SeenWhole {
   bool may_be_dropped = true;   // by a user meanwhile; not what an attempt has begun with
 };
 // Of two of one run the later one counts. One that is not whole for good yet may go with fewer nodes than its scheme bears: it is not remembered.
-void see(std::optional<SeenWhole>& last, const Checkpoint& now, bool may_be_dropped = true);
+void see(std::optional<SeenWhole>& last, const Checkpoint& now);
 void see(std::optional<SeenWhole>& last, const SeenWhole& now);
+// What an attempt begins with counts in any case: a node that was late to answer may have the rest. Its nodes are all that its versions name.
+SeenWhole begun_with(const Checkpoint& now, const std::vector<catalog::FoundVersion>& versions);
 
 // Whether not all of it can be seen any more, and nothing that is as new can be gone on from.
 bool has_gone(const SeenWhole& one, const Survey& survey, const std::string& run);

@@ -317,7 +317,7 @@ class Attempts {
   void remember_beginning(const Survey& survey) {
     seen_.reset();
     for (const Checkpoint& one : survey.checkpoints)
-      if (is_from(one) && !run_.from->drained) see(seen_, one, false);
+      if (is_from(one) && !run_.from->drained) seen_ = checkpoint::begun_with(one, survey.versions);
   }
 
   struct Unreadable {

@@ -28,10 +28,23 @@ Survey survey_of(const std::vector<Protected>& found, const std::vector<std::str
   return survey;
 }
 
-std::optional<SeenWhole> seen(const std::vector<Protected>& files, bool may_be_dropped = true) {
+std::optional<SeenWhole> seen(const std::vector<Protected>& files) {
   std::optional<SeenWhole> last;
-  see(last, checkpoints_of(files)[0], may_be_dropped);
+  see(last, checkpoints_of(files)[0]);
   return last;
+}
+
+// Their versions, as the manifests name their members.
+std::vector<catalog::FoundVersion> versions_of(const std::vector<Protected>& files) {
+  std::vector<catalog::FoundVersion> all;
+  for (const Protected& one : files) {
+    layout::Manifest manifest;
+    manifest.file_id = one.file_id;
+    manifest.version = one.version;
+    for (const std::string& place : one.on) manifest.members.emplace_back().path = place;
+    all.emplace_back().manifest = std::move(manifest);
+  }
+  return all;
 }
 
 TEST(SeenWhole, one_that_is_not_whole_for_good_may_go_without_a_word) {
@@ -64,7 +77,18 @@ TEST(SeenWhole, one_as_new_is_enough) {
 
 TEST(SeenWhole, where_all_its_nodes_answer_a_user_has_dropped_it) {
   EXPECT_FALSE(has_gone(*seen(files_of(10)), survey_of({}, {"n9:/disk"}), run_seen));
-  EXPECT_TRUE(has_gone(*seen(files_of(10), false), survey_of({}, {}), run_seen)) << "what an attempt began with cannot be dropped";
+  const SeenWhole begun = begun_with(checkpoints_of(files_of(10))[0], versions_of(files_of(10)));
+  EXPECT_TRUE(has_gone(begun, survey_of({}, {}), run_seen)) << "what an attempt began with cannot be dropped";
+}
+
+TEST(SeenWhole, what_an_attempt_begins_with_counts_though_a_node_was_late_to_answer) {
+  auto found = files_of(10, false);
+  const auto versions = versions_of(found);
+  for (Protected& one : found) one.on.pop_back();
+  const SeenWhole begun = begun_with(checkpoints_of(found)[0], versions);
+  const Survey survey = survey_of({}, {"n1:/disk", "n2:/disk", "n3:/disk", "n4:/disk"});
+  EXPECT_TRUE(has_gone(begun, survey, run_seen));
+  EXPECT_EQ(nodes_that_would_help(begun, survey), (std::set<std::string>{"n1", "n2", "n3", "n4"}));
 }
 
 TEST(SeenWhole, what_the_program_has_removed_in_that_attempt_is_not_missed) {
