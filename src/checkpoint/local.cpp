@@ -147,7 +147,7 @@ Status LocalFiles::make_all() const {
   std::reverse(directories.begin(), directories.end());
   for (const State state : all_states)
     if (!is_rare(state)) directories.push_back(directory_ + "/" + state_name(state));
-  for (const char* const beside : {parts_directory, shared_directory, sealed_directory})
+  for (const char* const beside : {parts_directory, shared_directory, sealed_directory, ranks_directory})
     directories.push_back(fmt::format("{}/{}", directory_, beside));
   if (!team_.empty()) {
     directories.push_back(fmt::format("{}/{}", directory_, team_));
@@ -274,6 +274,12 @@ std::string this_process() {
   return opener_of(::getpid(), facts ? facts->began_ticks : 0);
 }
 
+bool is_running(const std::string& process) {
+  const int number = std::atoi(process.c_str());
+  const auto facts = process_facts(number);
+  return facts && opener_of(number, facts->began_ticks) == process;
+}
+
 std::string LocalFiles::opener(const LocalName& name, const std::string& who) const {
   return fmt::format("{}/{}{}/{}{}", directory_, team_, openers_directory, opener_begins(name), who);
 }
@@ -313,11 +319,7 @@ bool LocalFiles::is_open_to_others(const LocalName& name, const std::string& who
 void LocalFiles::forget_dead(const LocalName& name) const {
   constexpr std::chrono::milliseconds look_again(5), longest(500);
   std::vector<std::string> all = openers(name), dead = all;
-  std::erase_if(dead, [](const std::string& who) {
-    const int process = std::atoi(who.c_str());
-    const auto facts = process_facts(process);
-    return facts && opener_of(process, facts->began_ticks) == who;
-  });
+  std::erase_if(dead, is_running);
   if (dead.empty()) return;
   for (auto waited = look_again; has_writers(path(State::writing, name)); waited += look_again) {
     if (dead.size() < all.size() || waited > longest) return;

@@ -22,6 +22,7 @@ inline constexpr const char* local_directory = ".checkpoints";
 std::string directory_of_attempt(const std::string& run, const layout::Attempt& attempt);
 
 inline constexpr const char* openers_directory = "openers";         // beside the states: who has a file open to write (LocalFiles::opened)
+inline constexpr const char* ranks_directory = "ranks";             // beside the states: which ranks have ended by themselves (ended.hpp)
 inline constexpr const char* unread_directory = "unread";           // beside the states: what ranks could not read (unread.hpp)
 inline constexpr const char* why_ending = ".why";                   // of the note beside a failed file
 inline constexpr std::string_view team_begins = "team.";            // beside the states: what a team of a redundant job has not closed yet
@@ -190,6 +191,7 @@ class LocalFiles {
 
 // A process and no other that gets its number: it stays the same over an exec.
 std::string this_process();
+bool is_running(const std::string& process);  // in this namespace of processes
 
 // A descriptor for the program, by the kernel's call: -1 and errno.
 int open_for_program(const std::string& path, int flags, mode_t mode);

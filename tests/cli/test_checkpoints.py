@@ -124,6 +124,31 @@ class Checkpoints(CheckpointTest):
         with open(self.path("seen")) as seen:
             self.assertEqual(seen.read(), "20\nstep 20\n")
 
+    def run_side_by_side(self, script, *options, words=(), expect=0):
+        """Two ranks at a time, by a launcher that ends with 0 whatever becomes of them: as Open MPI 5's does when it has lost a node."""
+        launcher = self.path("launch_both")
+        with open(launcher, "w") as file:
+            file.write("#!/bin/sh\nexport PMI_SIZE=2\nfor RANK in 0 1; do export RANK PMI_RANK=$RANK; sh -c \"$1\" & done\nwait\nexit 0\n")
+        os.chmod(launcher, 0o755)
+        return self.holdfast("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", PATTERN, "--library", "posix", *options, "--", launcher, script, *words, expect=expect)
+
+    def test_a_job_has_failed_whose_launcher_ends_with_0_and_whose_ranks_did_not_end(self):
+        script = "[ -e ck/ck.10.$RANK ] && exit 0; echo $RANK > ck/ck.10.$RANK; sleep 1; [ $RANK = 0 ] || kill -9 $$"
+        done = self.run_side_by_side(script, expect=121)
+        self.assertIn("the launcher has ended with 0, but the end of 1 rank was not seen (the first is rank 1)", done.stderr)
+        self.assertIn("checkpoint 10 is whole", done.stderr)
+        done = self.run_side_by_side(script.replace(".10.", ".20."), "--restarts", "1")
+        self.assertIn("the job has ended with 121; it is started again (1 of 1)", done.stderr)
+        self.assertIn("attempt 2 begins with checkpoint 20", done.stderr)
+
+    def test_a_rank_has_ended_whatever_becomes_of_the_processes_that_it_starts(self):
+        self.run_side_by_side("sh -c 'kill -9 $$'; sh -c 'sleep 1; kill -9 $$' & exec env -u LD_PRELOAD true")
+        self.run_side_by_side("echo x > ck/ck.1.$RANK; exit 3")
+        # Who tells its launcher to go on without some ranks has ended well with the others.
+        killed = "[ $RANK = 0 ] || kill -9 $$"
+        self.run_side_by_side(killed, expect=121)
+        self.run_side_by_side(killed, words=["--enable-recovery"])
+
     def test_whole_checkpoints_are_kept_in_their_number_and_older_ones_leave_nothing(self):
         self.run_job("for s in 1 2 3 4 5; do echo $s > ck/ck.$s.$RANK; done; sleep 1", "--keep", "2", ranks=2)
         self.assertEqual(self.states(), {4: "superseded", 5: "whole"})

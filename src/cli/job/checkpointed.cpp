@@ -20,6 +20,7 @@
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/attempt.hpp"
+#include "checkpoint/ended.hpp"
 #include "checkpoint/leftovers.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/roll.hpp"
@@ -53,6 +54,13 @@ using checkpoint::Surveyor;
 namespace {
 
 constexpr auto look_every = std::chrono::milliseconds(250);
+
+// By the user: then a program that goes on without some of its ranks has ended well.
+bool may_lose_ranks(const std::vector<std::string>& command) {
+  constexpr std::string_view saying_so[] = {"--with-ft", "--enable-recovery", "-enable-recovery", "-disable-auto-cleanup", "--disable-auto-cleanup"};
+  return std::any_of(command.begin(), command.end(),
+                     [&](const std::string& word) { return std::count(std::begin(saying_so), std::end(saying_so), word) > 0; });
+}
 
 // Beside the job: what is whole gets its turn to be drained, what is too old goes, and simulated nodes are lost when their time has come.
 class Caretaker {
@@ -407,7 +415,7 @@ class Attempts {
       if (!from) return std::nullopt;
       return TeamBeginning{from->step, [from](int team) { return checkpoint::encode_team(team, from); }};
     };
-    const int code = attempt(beginning);
+    const int code = code_of_ranks(attempt(beginning));
     failed_on_ = protectors.finish();
     seal_shared(code == 0);
     if (code == 0) end_checkpoints();
@@ -416,6 +424,17 @@ class Attempts {
     if (caretaker.seen()) see(seen_, *caretaker.seen());
     if (caretaker.has_lost_nodes()) loss_.reset();
     return code;
+  }
+
+  // Open MPI 5's launcher ends with 0 when a node is lost with its daemon, after it has ended the ranks of the others.
+  int code_of_ranks(int code) const {
+    if (code != 0 || run_.teams > 1) return code;
+    const checkpoint::RanksThen ranks = checkpoint::ranks_then(run_, settings_.deadline_ms);
+    if (ranks.never_ended.empty() || (ranks.any_ended && may_lose_ranks(command_))) return code;
+    say("holdfast: the launcher has ended with 0, but the end of {} was not seen (the first is rank {}), as after the loss of a node: the job has "
+        "failed\n",
+        plural(ranks.never_ended.size(), "rank"), ranks.never_ended.front());
+    return exit_ranks_lost;
   }
 
   // Which one a program has read is not known where they are counted.

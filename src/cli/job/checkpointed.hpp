@@ -23,6 +23,7 @@ struct CheckpointOptions {
   int teams = 1;             // --replicas
 };
 
+inline constexpr int exit_ranks_lost = 121;
 inline constexpr int exit_restart_refused = 122;
 inline constexpr int exit_not_protected = 123;
 

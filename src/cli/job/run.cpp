@@ -416,7 +416,8 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
       "Example:\n"
       "  holdfast run --protect rs:4+2 --targets /mnt/a,/mnt/b,/mnt/c,/mnt/d,/mnt/e,/mnt/f mpirun -n 4 ./app\n"
       "Exit status: the program's; 2 the settings were refused and nothing was started; 120 replicas differ; 121 all replicas of a rank are "
-      "lost; 122 a restart was refused; 123 the program ended well, but a checkpoint is not protected, or files are still on nodes' disks only.");
+      "lost, or with checkpoints: ranks were killed, and the launcher ended with 0; 122 a restart was refused; 123 the program ended well, but a "
+      "checkpoint is not protected, or files are still on nodes' disks only.");
   sub->callback([options, &code, &program] {
     options->command = program;
     code = run(*options);

@@ -52,6 +52,7 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
     const int team = checkpoint::own_team(*run);
     auto of_rank = make(settings, std::move(*patterns), std::move(*run),
                         {rank, checkpoint::ranks_of_environment(), node, team, nullptr, checkpoint::resumed_by_own_team()});
+    if (of_rank->state_->run.teams == 1) of_rank->state_->rank_note.begins();
     in_use = &of_rank->state_->mutex;
     (void)::pthread_atfork([] { in_use->lock(); }, [] { in_use->unlock(); }, [] { in_use->unlock(); });
     return of_rank.release();  // files are closed until the process ends
@@ -359,6 +360,7 @@ void Checkpoints::closed_all(bool ended_well) {
     std::lock_guard lock(state_->mutex);
     for (const auto& [fd, one] : state_->written) numbers.push_back(fd);
     state_->close_handed_over();
+    state_->rank_note.ends();
   }
   if (!ended_well && state_->run.teams > 1) return;  // it may have ended so by itself, and its twins go on
   for (const int fd : numbers)
@@ -374,6 +376,7 @@ void Checkpoints::handed_over(bool is_served) {
   if (state_->run.teams > 1) return;  // a replica that becomes another program is lost
   std::lock_guard lock(state_->mutex);
   if (!is_served) state_->close_handed_over();  // of an image before this one
+  if (!is_served) state_->rank_note.ends();     // as far as anybody will tell
   std::set<std::string> names;
   for (const auto& [fd, one] : state_->written) {
     if (!state_->is_own(one)) continue;
@@ -397,6 +400,7 @@ void Checkpoints::handed_over(bool is_served) {
 void Checkpoints::not_handed_over() {
   std::lock_guard lock(state_->mutex);
   (void)catalog::unlink_file(state_->hand_over_note());
+  state_->rank_note.goes_on();
 }
 
 void Checkpoints::State::close_handed_over() {

@@ -18,6 +18,7 @@
 #include "base/node_path.hpp"
 #include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
+#include "checkpoint/ended.hpp"
 #include "checkpoint/parts.hpp"
 #include "checkpoint/roll.hpp"
 #include "checkpoint/shared.hpp"
@@ -149,6 +150,7 @@ struct Checkpoints::State {
   const std::string node;  // its address
   const checkpoint::LocalFiles files;
   const checkpoint::Parts parts;
+  checkpoint::RankNote rank_note{files};
   checkpoint::PlainFiles plain;
   redundant::Replica* const given_replica;
   const std::optional<checkpoint::Run::From> resumes;

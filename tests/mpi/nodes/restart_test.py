@@ -2,7 +2,7 @@
 """Checkpoints on nodes of their own (tests/tools/nodes.py): a job of four ranks on four of five nodes loses one with its disk, its agent and its rank, and is
 started again by its own launcher on the three others and the spare.
 
-    restart_test.py --build BUILD [--shared] openmpi|mpich|openmpi5|mpich5
+    restart_test.py --build BUILD [--shared] [--once] openmpi|mpich|openmpi5|mpich5
 
 The program is as it is (examples/jacobi_checkpoint.c); it ends with the same bits as by itself. Ends with 77 where no nodes can be made.
 """
@@ -39,6 +39,7 @@ class Test:
         names = ",".join(f"node{i}" for i in range(1, 5))
         self.launcher = {"openmpi": ["mpirun.openmpi", "--host"], "mpich": ["mpiexec.mpich", "-hosts"],
                          "openmpi5": [f"{self.build}/mpi/openmpi/bin/mpirun", "--host"], "mpich5": [f"{self.build}/mpi/mpich/bin/mpiexec", "-hosts"]}[self.case] + [names]
+        self.once = options.once
         self.shared, self.pattern = (["shared"], "ck/ck.{step}") if options.shared else ([], "ck/ck.{step}.{rank}")
         self.program = [*self.launcher, "-n", "4", str(self.build / "examples" / self.case / "jacobi_checkpoint"), *STEPS]
 
@@ -62,7 +63,7 @@ class Test:
         with open(self.directory / "log", "w+") as log:
             job = subprocess.Popen([self.build / "bin/holdfast", "run", "--protect", "rs:2+2", "--local", self.directory / "disk-{node}", "--hosts",
                                     ",".join(f"node{i}" for i in range(1, COUNT + 1)), "--with", f"{self.root}/remote-shell {{node}}", "--checkpoint",
-                                    self.pattern, "--restarts", "1", "--", *self.program, "100000", *self.shared],
+                                    self.pattern, "--restarts", "0" if self.once else "1", "--", *self.program, "100000", *self.shared],
                                    cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment)
             try:
                 self.see_it_through(job, log, wanted)
@@ -82,6 +83,8 @@ class Test:
         code = job.wait(timeout=120)
         log.seek(0)
         said = log.read()
+        if self.once:
+            return self.check_that_it_failed(code, said)
         assert code == 0, f"the job ended with {code}"
         begun = re.search(r"attempt 2 begins with checkpoint (\d+), on (.*)", said)
         assert begun and int(begun[1]) >= 10, "it was not started again from a checkpoint"
@@ -91,6 +94,14 @@ class Test:
         last = next(one for one in kept if one["step"] == 120)
         assert last["state"] == "whole" and f"node{SPARE}" in last["nodes"], kept
         print(f"{self.case}: a node was lost; the job went on from checkpoint {begun[1]} with a rank on the spare node, to the same bits")
+
+
+    def check_that_it_failed(self, code, said):
+        """Without another attempt it is said, and so is how to go on."""
+        assert code != 0 and checksum(said) is None, f"the job ended with {code}"
+        assert self.case != "openmpi5" or (code == 121 and len(re.findall(r"the launcher has ended with 0, but the end of \d ranks? was not seen", said)) == 1), code
+        assert re.search(r"checkpoint \d+ is whole .* go on from it with: holdfast run --resume", said), "it is not said how to go on"
+        print(f"{self.case}: a node was lost; the job has failed with {code}")
 
 
 def checksum(text):
@@ -103,12 +114,13 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--shared", action="store_true", help="one file of all ranks, by MPI-IO")
+    parser.add_argument("--once", action="store_true", help="without another attempt")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("case", choices=("openmpi", "mpich", "openmpi5", "mpich5"))
     options = parser.parse_args()
     if not options.inside:
         own = [sys.executable, "-B", os.path.abspath(__file__), "--inside", "--build", os.path.abspath(options.build), "--preload", options.preload, *(["--shared"] if options.shared else []),
-               options.case]
+               *(["--once"] if options.once else []), options.case]
         return subprocess.run([sys.executable, "-B", str(NODES), "--count", str(COUNT), "--", *own]).returncode
     test = Test(options)
     try:

@@ -1,0 +1,119 @@
+#include "checkpoint/ended.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "base/process_facts.hpp"
+#include "catalog/environment.hpp"
+#include "catalog/pool.hpp"
+#include "catalog/user_files.hpp"
+#include "coding/xxh3.hpp"
+#include "target/lane.hpp"
+
+namespace holdfast::checkpoint {
+
+namespace {
+
+constexpr std::string_view ended_ending = ".ended";
+
+// A script may start several jobs, one after another; and a program may spawn ranks of its own.
+std::string note_name() {
+  std::string launch;
+  for (const char* const variable : {"PMIX_NAMESPACE", "SLURM_STEP_ID"}) launch += environment_variable(variable) + '\n';
+  return fmt::format("{}of{}.{:016x}", own_rank(), ranks_of_environment(), coding::xxh3(launch.data(), launch.size(), 0));
+}
+
+// Under Slurm a launcher's daemons are ranks as well, of a step of their own. How they end is its own matter.
+bool is_of_launcher() {
+  constexpr std::string_view programs[] = {"orted",
+                                           "prted",
+                                           "prte",
+                                           "orterun",
+                                           "prterun",
+                                           "mpirun",
+                                           "mpiexec",
+                                           "mpirun.openmpi",
+                                           "mpiexec.openmpi",
+                                           "mpirun.mpich",
+                                           "mpiexec.mpich",
+                                           "mpiexec.hydra",
+                                           "hydra_pmi_proxy",
+                                           "hydra_bstrap_proxy",
+                                           "srun"};
+  const auto program = catalog::read_link("/proc/self/exe");
+  return program && std::count(std::begin(programs), std::end(programs), catalog::name_of(*program)) > 0;
+}
+
+using Names = std::vector<std::string>;
+
+// Of each node that answers; empty where it has none.
+std::vector<Names> notes_on(const Run& run, uint64_t deadline_ms) {
+  const auto pool = catalog::look_at_pool(run.nodes, deadline_ms);
+  if (!pool) return {};
+  const std::string at = fmt::format("{}/{}", directory_of_attempt(run.id, run.attempt), ranks_directory);
+  std::vector<std::pair<std::shared_ptr<Names>, std::shared_ptr<target::Ticket>>> asked;
+  for (const catalog::Member& member : pool->members) {
+    const auto names = std::make_shared<Names>();
+    if (member.usable())
+      asked.emplace_back(names, member.lane->submit([target = member.target, at, names] {
+        auto listed = target->list(at);
+        if (listed) *names = std::move(*listed);
+        return listed.status();
+      }));
+  }
+  std::vector<Names> found;
+  for (const auto& [names, ticket] : asked)
+    if (ticket->wait()) found.push_back(std::move(*names));
+  return found;
+}
+
+}  // namespace
+
+void RankNote::begins() {
+  if (rank_of_environment().empty() || !are_ranks_said() || is_of_launcher() || !files_.make()) return;
+  path_ = fmt::format("{}/{}/{}", files_.directory(), ranks_directory, note_name());
+  if (take()) process_ = ::getpid();
+  else path_.clear();
+}
+
+// A link that leads nowhere is made by one call, with all that it says.
+bool RankNote::take() {
+  const std::string own = this_process();
+  const std::string ended = path_ + std::string(ended_ending);
+  if (catalog::read_link(ended)) return false;  // what the rank has left behind it
+  if (catalog::environment().symlinkat(own.c_str(), AT_FDCWD, path_.c_str()) == 0) return true;
+  const auto first = catalog::read_link(path_);
+  if (!first || *first == own) return first.ok();
+  if (is_running(*first)) return false;
+  (void)catalog::unlink_file(path_);  // it was killed, and its launcher has started the rank again
+  return catalog::environment().symlinkat(own.c_str(), AT_FDCWD, path_.c_str()) == 0;
+}
+
+void RankNote::ends() {
+  if (path_.empty() || process_ != ::getpid()) return;
+  (void)catalog::move(path_, path_ + std::string(ended_ending));
+}
+
+void RankNote::goes_on() {
+  if (path_.empty() || process_ != ::getpid()) return;
+  (void)catalog::move(path_ + std::string(ended_ending), path_);
+}
+
+RanksThen ranks_then(const Run& run, uint64_t deadline_ms) {
+  std::set<std::string> begun, ended;
+  for (const Names& names : notes_on(run, deadline_ms))
+    for (const std::string& name : names)
+      if (name.ends_with(ended_ending)) ended.insert(name.substr(0, name.size() - ended_ending.size()));
+      else begun.insert(name);
+  std::set<uint32_t> left;
+  for (const std::string& name : begun)
+    if (!ended.contains(name)) left.insert(uint32_t(std::strtoul(name.c_str(), nullptr, 10)));
+  return {{left.begin(), left.end()}, !ended.empty()};
+}
+
+}  // namespace holdfast::checkpoint

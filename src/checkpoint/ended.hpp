@@ -1,0 +1,38 @@
+// Which ranks have ended by themselves: names in their nodes' own directories. A launcher may end with 0 though it has lost a node, and the ranks with it (Open MPI
+// 5). A rank's first process notes that it has begun, and that it has ended. Who was killed leaves the first note alone.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint/local.hpp"
+#include "checkpoint/run.hpp"
+
+namespace holdfast::checkpoint {
+
+// Of the rank that this process is in. Where the launcher does not say which that is, or the note cannot be made, nothing is known of it.
+class RankNote {
+ public:
+  explicit RankNote(const LocalFiles& files) : files_(files) {}
+  // At its start, and again after an exec. What another process of the rank starts has none: its ends are not the rank's.
+  void begins();
+  // By itself. In a forked child nothing.
+  void ends();
+  void goes_on();  // after all: an exec has failed
+
+ private:
+  bool take();
+
+  const LocalFiles& files_;
+  std::string path_;  // empty: of another process, or of none
+  int process_ = -1;
+};
+
+// Those of the attempt, as the nodes that answer know it. A rank may be there once for each time that its job script has started a launcher.
+struct RanksThen {
+  std::vector<uint32_t> never_ended;  // begun on a node that answers, and not ended by themselves
+  bool any_ended = false;
+};
+RanksThen ranks_then(const Run& run, uint64_t deadline_ms);
+
+}  // namespace holdfast::checkpoint
