@@ -11,6 +11,7 @@
 #include "catalog/pool.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/user_files.hpp"
+#include "layout/groups.hpp"
 
 namespace holdfast::catalog {
 
@@ -111,9 +112,13 @@ Status check_enough(const std::vector<Member>& members, const layout::Scheme& sc
 std::vector<std::string> group_of(const std::vector<std::string>& all, const std::string& own, size_t width) {
   const auto found = std::find(all.begin(), all.end(), own);
   if (found == all.end() || width == 0) return {};
-  const size_t mine = size_t(found - all.begin()), groups = std::max<size_t>(1, all.size() / width);
-  const size_t group = std::min(mine / width, groups - 1), begin = group * width;
-  const size_t count = group + 1 == groups ? all.size() - begin : width;
+  const size_t mine = size_t(found - all.begin());
+  size_t begin = 0, count = all.size();  // where there are too few for any group
+  for (const int size : layout::group_sizes(int(all.size()), int(width))) {
+    count = size_t(size);
+    if (mine < begin + count) break;
+    begin += count;
+  }
   std::vector<std::string> members;
   for (size_t i = 0; i < count; ++i) members.push_back(all[begin + (mine - begin + i) % count]);
   return members;

@@ -235,13 +235,16 @@ TEST(CheckpointRun, names_sort_by_the_time_of_their_beginning) {
   }
 }
 
-TEST(CheckpointGroups, are_disjoint_and_the_last_one_has_the_remainder) {
+TEST(CheckpointGroups, are_disjoint_and_what_is_left_over_goes_to_the_last_ones) {
   const std::vector<std::string> nodes{"a", "b", "c", "d", "e", "f", "g", "h"};
   using Group = std::vector<std::string>;
-  EXPECT_EQ(catalog::group_of(nodes, "b", 3), (Group{"b", "c", "a"}));
-  EXPECT_EQ(catalog::group_of(nodes, "d", 3), (Group{"d", "e", "f", "g", "h"}));
-  EXPECT_EQ(catalog::group_of(nodes, "h", 3), (Group{"h", "d", "e", "f", "g"}));
+  EXPECT_EQ(catalog::group_of(nodes, "b", 3), (Group{"b", "c", "d", "a"}));
+  EXPECT_EQ(catalog::group_of(nodes, "d", 3), (Group{"d", "a", "b", "c"}));
+  EXPECT_EQ(catalog::group_of(nodes, "h", 3), (Group{"h", "e", "f", "g"}));
+  EXPECT_EQ(catalog::group_of({"a", "b", "c", "d", "e", "f", "g"}, "b", 3), (Group{"b", "c", "a"}));
+  EXPECT_EQ(catalog::group_of({"a", "b", "c", "d", "e", "f", "g"}, "d", 3), (Group{"d", "e", "f", "g"}));
   EXPECT_EQ(catalog::group_of(nodes, "c", 6).size(), 8u);
+  EXPECT_EQ(catalog::group_of(nodes, "c", 9).size(), 8u) << "a degraded version";
   EXPECT_EQ(catalog::group_of(nodes, "x", 3), Group());
 }
 
