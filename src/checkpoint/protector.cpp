@@ -1,6 +1,8 @@
 #include "checkpoint/protector.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -20,12 +22,23 @@ constexpr unsigned most_incomplete_looks = 8;
 
 }  // namespace
 
+struct Protector::Hands {
+  std::mutex mutex;  // over a change of a file's state and of what follows
+  std::vector<LocalName> files;
+  bool renews = false;
+  std::atomic<int> failed{0};
+  catalog::VersionList seen_beside;  // by the second thread
+
+  bool has(const LocalName& name) const { return std::count(files.begin(), files.end(), name) > 0; }
+};
+
 Protector::Protector(Settings settings, Run run, const std::string& own, std::function<void(const std::string&)> say)
     : settings_(std::move(settings)),
       run_(std::move(run)),
       own_(own),
       say_(std::move(say)),
-      files_(parse_node_path(own).path, run_.id, run_.attempt) {
+      files_(parse_node_path(own).path, run_.id, run_.attempt),
+      hands_(std::make_shared<Hands>()) {
   auto patterns = Patterns::parse(settings_.checkpoint, settings_.complete);
   const auto is_shared = [](const Pattern& one) { return one.is_shared(); };
   has_shared_ = patterns && std::any_of(patterns->all().begin(), patterns->all().end(), is_shared);
@@ -86,12 +99,12 @@ bool Protector::end() {
     if (!has_writers(files_.path(State::writing, name))) (void)files_.move(name, State::writing, State::torn);
   for (const LocalName& name : files_.list(State::together)) (void)files_.move(name, State::together, State::torn);
   files_.forget_teams();
-  return failed_ == 0;
+  return hands_->failed == 0;
 }
 
 // First what one that was killed had in hands. No file goes back to a state of before: who looks for it lists them in their order, and would miss it.
 void Protector::protect_all() {
-  for (const LocalName& name : files_.list(State::protecting)) protect_taken(name);
+  for (const LocalName& name : left_in_hands()) protect_taken(name, versions_);
   for (const LocalName& name : files_.list(State::closed))
     if (!has_writers(files_.path(State::closed, name))) protect_one(name);
 }
@@ -154,7 +167,13 @@ bool Protector::renew_next() {
     return false;
   }
   asked_.insert(next->manifest.file_id);
+  const auto renews = [&](bool now) {
+    std::lock_guard lock(hands_->mutex);
+    hands_->renews = now;
+  };
+  renews(true);
   const Status done = renew(next->manifest, run_.nodes, settings_);
+  renews(false);
   if (!done) say_(fmt::format("what was lost of {} is not made anew: {}", next->manifest.path, done.sentence()));
   return true;
 }
@@ -179,28 +198,70 @@ const catalog::FoundVersion* Protector::next_to_renew(const std::vector<catalog:
   return nullptr;
 }
 
-void Protector::protect_one(const LocalName& name) {
-  if (files_.move(name, State::closed, State::protecting)) protect_taken(name);  // else written anew meanwhile, or gone with its node
+// Of a protector that was killed: the other thread has none of these.
+std::vector<LocalName> Protector::left_in_hands() const {
+  std::lock_guard lock(hands_->mutex);
+  std::vector<LocalName> left = files_.list(State::protecting);
+  std::erase_if(left, [&](const LocalName& name) { return hands_->has(name); });
+  hands_->files.insert(hands_->files.end(), left.begin(), left.end());
+  return left;
 }
 
-void Protector::protect_taken(const LocalName& name) {
+// Not what was written anew meanwhile, or has gone with its node, or what the other thread has taken.
+bool Protector::take(const LocalName& name) {
+  std::lock_guard lock(hands_->mutex);
+  const bool taken = files_.move(name, State::closed, State::protecting).ok();
+  if (taken) hands_->files.push_back(name);
+  return taken;
+}
+
+void Protector::protect_one(const LocalName& name) {
+  if (take(name)) protect_taken(name, versions_);
+}
+
+bool Protector::protect_newer() {
+  const auto name = take_newer();
+  if (name) protect_taken(*name, hands_->seen_beside);
+  return name.has_value();
+}
+
+// The newest of them. While something is made anew that is all that is closed.
+std::optional<LocalName> Protector::take_newer() {
+  std::vector<LocalName> in_hands;
+  {
+    std::lock_guard lock(hands_->mutex);
+    if (hands_->files.empty() && !hands_->renews) return {};
+    in_hands = hands_->files;
+  }
+  std::optional<LocalName> newest;
+  for (const LocalName& name : files_.list(State::closed)) {
+    const auto is_older = [&](const LocalName& other) { return other.step != name.step && other.written < name.written; };
+    const bool is_newer = std::all_of(in_hands.begin(), in_hands.end(), is_older) && (!newest || newest->written < name.written);
+    if (is_newer && !has_writers(files_.path(State::closed, name))) newest = name;
+  }
+  return newest && take(*newest) ? newest : std::nullopt;
+}
+
+void Protector::protect_taken(const LocalName& name, catalog::VersionList& versions) {
   const auto now = protect_now(name);
-  if (!now) return fail(name, now.status(), State::protecting);
-  if (now->lost_members) say_(fmt::format("{}: protected, but {} of its targets are lost", name.file, now->lost_members));
-  leave_room_after(name);
-  (void)files_.move(name, State::protecting, State::kept);
-  files_.forget_dropped();
+  if (now && now->lost_members) say_(fmt::format("{}: protected, but {} of its targets are lost", name.file, now->lost_members));
+  if (now) leave_room_after(name, versions);
+  else say_why(name, now.status());
+  std::lock_guard lock(hands_->mutex);
+  (void)files_.move(name, State::protecting, now ? State::kept : State::failed);
+  if (now) files_.forget_dropped();
+  std::erase(hands_->files, name);
 }
 
 // For the next checkpoint of this node, and what its group sends here of theirs: before a program finds the disk full, for nobody hears of its writes. In a
 // redundant job teams look for their copies.
-void Protector::leave_room_after(const LocalName& name) {
+void Protector::leave_room_after(const LocalName& name, catalog::VersionList& versions) {
   const auto scheme = layout::Scheme::parse(settings_.protect.value_or(""));
   if (!scheme || run_.teams > 1) return;
   const uint64_t copies = 1 + divide_up(uint64_t(scheme->width()), uint64_t(scheme->k));
   const uint64_t wanted = copies * bytes_here(files_, name.step);
   if (has_room(files_, wanted)) return;
-  if (const auto found = versions_.look(run_.nodes, settings_.deadline_ms)) make_room(files_, run_, wanted, *found);
+  if (const auto found = versions.look(run_.nodes, settings_.deadline_ms)) make_room(files_, run_, wanted, *found);
 }
 
 Result<ProtectedNow> Protector::protect_now(const LocalName& name) const {
@@ -235,10 +296,14 @@ Status Protector::complete_shared(const LocalName& name, std::optional<uint32_t>
 }
 
 void Protector::fail(const LocalName& name, const Status& status, State from) {
-  ++failed_;
+  say_why(name, status);
+  (void)files_.move(name, from, State::failed);
+}
+
+void Protector::say_why(const LocalName& name, const Status& status) {
+  ++hands_->failed;
   say_(fmt::format("{} is not protected: {}", name.file, status.sentence()));
   (void)files_.say_why(name, status.sentence());
-  (void)files_.move(name, from, State::failed);
 }
 
 }  // namespace holdfast::checkpoint

@@ -1,7 +1,8 @@
-// What one node's programs have closed is protected, one file at a time, and what the checkpoint that the attempt began with has lost is made anew. States
+// What one node's programs have closed is protected, one file at a time, or two while a newer checkpoint waits, and what the checkpoint that the attempt began with has lost is made anew. States
 // are names (local.hpp): whoever goes on from where another one was killed lists them.
 #pragma once
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,9 +28,12 @@ class Protector {
   // One look: all that is closed, by everybody; then, where nothing of it is left, one of those that are to be made anew. True where it was one of these:
   // there may be more.
   bool work();
+  // By a second thread beside work() and finish_closed(): a file of a newer checkpoint than what these have in hands, which would have to wait for it. False
+  // where there is none.
+  bool protect_newer();
   // Once the attempt is over. False where something is closed that a program still has open to write: it may be looked for again.
   bool finish_closed();
-  // Nothing more comes: what is left is not protected. False where that, or anything before, has failed.
+  // Nothing more comes, and no second thread is left: what is left is not protected. False where that, or anything before, has failed.
   bool end();
 
  private:
@@ -41,12 +45,16 @@ class Protector {
   Status complete_shared(const LocalName& name, std::optional<uint32_t> rank) const;
   bool has_seen_all(const std::vector<catalog::FoundVersion>& found) const;
   const catalog::FoundVersion* next_to_renew(const std::vector<catalog::FoundVersion>& found) const;
+  std::vector<LocalName> left_in_hands() const;
+  bool take(const LocalName& name);
+  std::optional<LocalName> take_newer();
   void protect_one(const LocalName& name);
-  void protect_taken(const LocalName& name);
-  void leave_room_after(const LocalName& name);
+  void protect_taken(const LocalName& name, catalog::VersionList& versions);
+  void leave_room_after(const LocalName& name, catalog::VersionList& versions);
   Result<ProtectedNow> protect_now(const LocalName& name) const;
   Status complete(const LocalName& name) const;
   void fail(const LocalName& name, const Status& status, State from = State::closed);
+  void say_why(const LocalName& name, const Status& status);
 
   const Settings settings_;
   const Run run_;
@@ -61,7 +69,9 @@ class Protector {
   std::set<std::string> unsealed_;  // files of which it was said that they could not be sealed
   bool renewed_ = false;
   unsigned incomplete_looks_ = 0, looks_to_leave_out_ = 0;
-  int failed_ = 0;
+  // What the two threads have in hands.
+  struct Hands;
+  const std::shared_ptr<Hands> hands_;
 };
 
 }  // namespace holdfast::checkpoint

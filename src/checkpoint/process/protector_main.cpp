@@ -6,9 +6,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "base/config.hpp"
 #include "base/say.hpp"
@@ -35,6 +39,36 @@ bool is_over(int watch, bool busy) {
   return waits[0].revents && read(STDIN_FILENO, said, sizeof said) <= 0;
 }
 
+// A newer checkpoint does not wait for an older one, or for what is made anew: then there are two threads at work.
+class SecondHand {
+ public:
+  explicit SecondHand(Protector& protector) : thread_([this, &protector] { work(protector); }) {}
+  ~SecondHand() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void work(Protector& protector) {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, std::chrono::milliseconds(look_every_ms), [this] { return is_over_; })) {
+      lock.unlock();
+      while (protector.protect_newer()) {
+      }
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
 int serve(Protector protector, const std::string& own) {
   if (Status made = protector.begin(); !made) {
     say("holdfast: node {} cannot keep checkpoints: {}\n", own, made.sentence());
@@ -42,8 +76,11 @@ int serve(Protector protector, const std::string& own) {
   }
   const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   (void)inotify_add_watch(watch, (protector.files().directory() + "/" + state_name(State::closed)).c_str(), IN_MOVED_TO);
-  for (bool busy = false; !is_over(watch, busy);) busy = protector.work();
-  for (int look = 0; look < patience_at_end && !protector.finish_closed(); ++look) (void)poll(nullptr, 0, look_every_ms);
+  {
+    const SecondHand second(protector);
+    for (bool busy = false; !is_over(watch, busy);) busy = protector.work();
+    for (int look = 0; look < patience_at_end && !protector.finish_closed(); ++look) (void)poll(nullptr, 0, look_every_ms);
+  }
   return protector.end() ? 0 : 1;
 }
 
