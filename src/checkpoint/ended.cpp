@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -104,6 +103,20 @@ void RankNote::goes_on() {
   (void)catalog::move(path_ + std::string(ended_ending), path_);
 }
 
+namespace {
+
+uint32_t rank_in(const std::string& note) { return uint32_t(std::strtoul(note.c_str(), nullptr, 10)); }
+
+}  // namespace
+
+std::set<uint32_t> ranks_begun(const LocalFiles& files) {
+  std::set<uint32_t> ranks;
+  if (const auto names = catalog::list_directory(fmt::format("{}/{}", files.directory(), ranks_directory)))
+    for (const std::string& name : *names)
+      if (!name.ends_with(ended_ending)) ranks.insert(rank_in(name));
+  return ranks;
+}
+
 RanksThen ranks_then(const Run& run, uint64_t deadline_ms) {
   std::set<std::string> begun, ended;
   for (const Names& names : notes_on(run, deadline_ms))
@@ -112,7 +125,7 @@ RanksThen ranks_then(const Run& run, uint64_t deadline_ms) {
       else begun.insert(name);
   std::set<uint32_t> left;
   for (const std::string& name : begun)
-    if (!ended.contains(name)) left.insert(uint32_t(std::strtoul(name.c_str(), nullptr, 10)));
+    if (!ended.contains(name)) left.insert(rank_in(name));
   return {{left.begin(), left.end()}, !ended.empty()};
 }
 

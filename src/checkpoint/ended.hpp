@@ -2,6 +2,7 @@
 // 5). A rank's first process notes that it has begun, and that it has ended. Who was killed leaves the first note alone.
 #pragma once
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ class RankNote {
   std::string path_;  // empty: of another process, or of none
   int process_ = -1;
 };
+
+// Those that have begun on this node, and not ended.
+std::set<uint32_t> ranks_begun(const LocalFiles& files);
 
 // Those of the attempt, as the nodes that answer know it. A rank may be there once for each time that its job script has started a launcher.
 struct RanksThen {

@@ -63,7 +63,7 @@ class Leftovers(CheckpointTest):
     def test_attempts_that_fail_leave_no_copies_behind(self):
         script = """here=holdfast-nodes/n1/.checkpoints; echo x >> started
             [ $(wc -l < started) = 1 ] && { head -c 200000 /dev/zero > ck/ck.10.0; sleep 1; exit 9; }
-            ls $here/*/*/restored $here/*/*/protected $here/*/*/coming.* 2> /dev/null | grep "10.0of1\\|coming.1.1$" >> left
+            for before in $(ls -d $here/*/*/ | sort -V | head -n -1); do ls $before/restored $before/protected $before/coming.*; done 2> /dev/null | grep "10.0of1\\|coming.1.1$" >> left
             cat ck/ck.10.0 > /dev/null; touch $(ls -td $here/*/*/ | head -1)/coming.1.1
             exec 3> ck/ck.20.0; head -c 100000 /dev/zero >&3; kill -9 $$"""
         self.run_job(script, "--restarts", "3", "--drain", "none", expect=137, **SMALL)

@@ -2,10 +2,14 @@
 // input begins with its orders: the node's address, then the settings and the run as variables, each ended by a zero; an empty one is the last.
 // It is held by `holdfast run`: at its end the attempt is over, and what is closed by then is protected before this process ends.
 #include <poll.h>
+#include <signal.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -16,6 +20,7 @@
 
 #include "base/config.hpp"
 #include "base/say.hpp"
+#include "checkpoint/ahead.hpp"
 #include "checkpoint/protector.hpp"
 #include "service/helper_process.hpp"
 
@@ -84,6 +89,33 @@ int serve(Protector protector, const std::string& own) {
   return protector.end() ? 0 : 1;
 }
 
+// Fetches what the ranks are about to open, at their own priority: they may wait for it. It ends with this process.
+class FetchesAhead {
+ public:
+  FetchesAhead(const Settings& settings, const Run& run, const std::string& own) {
+    if (!run.from || run.from->drained || run.teams > 1) return;
+    const pid_t above = getpid();
+    process_ = fork();
+    if (process_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != above) _exit(0);
+    Ahead ahead(settings, run, own);
+    for (int look = 0; look < most_looks && ahead.work(); ++look) (void)poll(nullptr, 0, between_looks_ms);
+    _exit(0);
+  }
+  ~FetchesAhead() {
+    if (process_ <= 0) return;
+    kill(process_, SIGKILL);
+    while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  FetchesAhead(const FetchesAhead&) = delete;
+
+ private:
+  static constexpr int between_looks_ms = 50, most_looks = 1200;  // for ranks that begin late: a minute
+  pid_t process_ = 0;
+};
+
 // The address; empty where this is nobody's orders. The variables become this process's own.
 std::string take_orders() {
   std::string line, address;
@@ -116,8 +148,12 @@ int main(int count, char**) {
     say("holdfast: {}\n", settings.status().sentence());
     return 2;
   }
-  (void)setpriority(PRIO_PROCESS, 0, background);
-  const int code = serve(Protector(std::move(*settings), *run, address, say_sentence), address);
+  int code = 0;
+  {
+    const FetchesAhead ahead(*settings, *run, address);
+    (void)setpriority(PRIO_PROCESS, 0, background);
+    code = serve(Protector(std::move(*settings), *run, address, say_sentence), address);
+  }
   fflush(nullptr);
   _exit(code);  // lanes whose calls hang are left where they are
 }

@@ -48,14 +48,15 @@ class Checkpoints {
     // Its id and its size where it is written on the nodes' targets just now. The local file has its size and permissions, and no content.
     std::string grows = {};
     uint64_t bytes = 0;
+    std::optional<uint32_t> described = std::nullopt;  // the number of one of which the local file has the size and permissions alone
   };
   // Looks for it here, then in the pool; what is found there becomes a local file. Not ok: it is there and cannot be read. All replicas look, and see the
   // same.
-  Result<Sight> look(const File& file);
+  Result<Sight> look(const File& file) { return look_as_one(file, true); }
   // The same of this replica alone: where it has looked, and the file has gone on to its next state meanwhile.
   Result<Sight> look_alone(const File& file) { return look_alone(file, true); }
   // For who asks for its size and permissions alone: of what is in the pool nothing is fetched. The local file has these, and no content yet.
-  Result<Sight> describe(const File& file);
+  Result<Sight> describe(const File& file) { return look_as_one(file, false); }
 
   // What of the files in a directory (absolute) is to be seen. Nothing where none of these checkpoints can lie there.
   struct Listing {
@@ -146,6 +147,7 @@ class Checkpoints {
   struct State;
   explicit Checkpoints(std::unique_ptr<State> state);
   Result<Sight> look_alone(const File& file, bool fetches);
+  Result<Sight> look_as_one(const File& file, bool fetches);
   int open_alone(const File& file, int flags, mode_t mode, Status& status);
   Status close_as_one(redundant::Replica& replica, const checkpoint::LocalName& own);
   Status make_count(redundant::Replica& replica, file::Call call, const char* which, const std::string& copy, const checkpoint::LocalName& own,

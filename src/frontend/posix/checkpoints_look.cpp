@@ -6,6 +6,7 @@
 
 #include "catalog/environment.hpp"
 #include "catalog/pool.hpp"
+#include "checkpoint/ahead.hpp"
 #include "checkpoint/attempt.hpp"
 #include "checkpoint/leftovers.hpp"
 #include "checkpoint/protect.hpp"
@@ -81,9 +82,11 @@ Status Checkpoints::State::restore(const File& file, const layout::Manifest& man
   const LocalName name{version.step, version.rank, version.ranks, number_here(version), file.path, written, written ? version.turn : 0};
   const std::string there = files.path(checkpoint::State::restored, name);
   if (there.empty()) return checkpoint::encode(name).status();
+  checkpoint::wait_for_ahead(files, manifest.file_id, settings.lock_patience_ms);
+  if (catalog::look(there, false)) return {};
   const std::string half = files.scratch();
   // Where it was described its content comes into that file: a program that compares what it has looked at with what it opens finds one file.
-  const bool is_described = catalog::move(described(manifest), half).ok();
+  const bool is_described = catalog::move(checkpoint::described(files, manifest.file_id), half).ok();
   Status status = checkpoint::fetch(manifest, half, settings, {}, is_described);
   if (status.kind() == Kind::no_space) {
     (void)catalog::unlink_file(half);
@@ -108,23 +111,6 @@ Status Checkpoints::State::restore_newest(const File& file, layout::Manifest man
   }
 }
 
-std::string Checkpoints::State::described(const layout::Manifest& manifest) const {
-  return fmt::format("{}/{}{}", files.directory(), checkpoint::described_begins, manifest.file_id);
-}
-
-// A file of that size, with no content.
-Status Checkpoints::State::make_hollow(const std::string& at, uint64_t bytes, uint32_t mode) const {
-  const std::string half = files.scratch();
-  const catalog::Descriptor made(checkpoint::open_for_program(half, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!made) return Status::from_errno(errno, half);
-  const std::byte zero{};
-  Status status = bytes > 0 ? catalog::write_at(made.get(), half, bytes - 1, {&zero, 1}) : Status();
-  (void)catalog::environment().fchmod(made.get(), mode & 0777);
-  if (status) status = catalog::move(half, at);
-  if (!status) (void)catalog::unlink_file(half);
-  return status;
-}
-
 Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, bool fetches) {
   auto here = files.newest(file.path);
   if (here && !may_be_outdated(file, *here)) return Sight{Sight::local, files.path(here->state, here->name)};
@@ -137,10 +123,10 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, boo
   if (is_newest) return Sight{Sight::local, files.path(here->state, here->name)};
   if (!manifest) return manifest.status();
   if (*manifest && !fetches) {
-    const std::string at = described(**manifest);
+    const std::string at = checkpoint::described(files, (*manifest)->file_id);
     HF_TRY(files.make());
-    if (!catalog::look(at, false)) HF_TRY(make_hollow(at, (*manifest)->size, (*manifest)->mode));
-    return Sight{Sight::local, at};
+    if (!catalog::look(at, false)) HF_TRY(checkpoint::make_hollow(files, at, (*manifest)->size, (*manifest)->mode));
+    return Sight{.what = Sight::local, .path = at, .described = number_here(*(*manifest)->version)};
   }
   if (*manifest) {
     HF_TRY(restore_newest(file, **manifest));
@@ -151,8 +137,6 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, boo
   const auto shown = plain.shown();
   return shown ? Result<Sight>(Sight{shown->has(file.path) ? Sight::as_without : Sight::absent, ""}) : shown.status();
 }
-
-Result<Checkpoints::Sight> Checkpoints::describe(const File& file) { return state_->run.teams > 1 ? look(file) : look_alone(file, false); }
 
 Result<Checkpoints::Sight> Checkpoints::look_alone(const File& file, bool fetches) {
   const auto shared = find_shared(file);

@@ -5,6 +5,7 @@
 
 #include "base/raw_syscalls.hpp"
 #include "catalog/environment.hpp"
+#include "checkpoint/ahead.hpp"
 #include "checkpoint/together.hpp"
 #include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
@@ -225,7 +226,7 @@ Result<Checkpoints::Sight> Checkpoints::stand_in_for(const Shared& shared, uint6
   const std::string at = fmt::format("{}/{}{}.{}", state_->files.directory(), checkpoint::seen_begins, shared.manifest.file_id, bytes);
   const Sight sight{Sight::local, at, shared.manifest.file_id, bytes};
   if (catalog::look(at, false)) return sight;
-  HF_TRY(state_->make_hollow(at, bytes, shared.manifest.mode));
+  HF_TRY(checkpoint::make_hollow(state_->files, at, bytes, shared.manifest.mode));
   return sight;
 }
 

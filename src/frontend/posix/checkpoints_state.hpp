@@ -83,8 +83,6 @@ struct Checkpoints::State {
   Status restore(const File& file, const layout::Manifest& manifest);
   Status restore_newest(const File& file, layout::Manifest manifest);
   Result<Sight> look_locked(const File& file, bool fetches = true);
-  std::string described(const layout::Manifest& manifest) const;
-  Status make_hollow(const std::string& at, uint64_t bytes, uint32_t mode) const;
   Result<Sight> look_to_write(const File& file, int flags, Listed& here);
   Result<catalog::Descriptor> open_seen(const File& file, Sight sight);
   Result<LocalName> begin(const File& file, int flags, mode_t mode, bool& joins);

@@ -37,6 +37,7 @@ std::pair<std::string, std::string> told_by(ByteView payload) {
 
 // Of what is seen; of what the attempt began with it is 0.
 std::optional<uint32_t> number_of(const Result<Checkpoints::Sight>& sight) {
+  if (sight && sight->described) return sight->described;
   const auto name = sight && sight->what == Checkpoints::Sight::local ? checkpoint::decode_local_name(catalog::name_of(sight->path)) : std::nullopt;
   return name ? std::optional(name->number) : std::nullopt;
 }
@@ -98,10 +99,10 @@ Result<Checkpoints::Sight> Checkpoints::State::look_at_resumed(const File& file)
   return Sight{Sight::absent, ""};
 }
 
-Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
+Result<Checkpoints::Sight> Checkpoints::look_as_one(const File& file, bool fetches) {
   redundant::Replica* const replica = state_->replica();
   if (state_->resumes_now()) return state_->look_at_resumed(file);
-  auto own = look_alone(file);
+  auto own = look_alone(file, fetches);
   if (!replica) return own;
   const OfCopies claim{.call = Call::look, .what = "a look for it"};
   const Outcome outcome = file::once_of_copies(*replica, file.path, claim, [&](bool) {
@@ -121,7 +122,7 @@ Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
     if (was_then) replica->cannot_catch_up(file.path + " is not there any more as it was read then");
     if (catalog::environment().now() >= until) return Status(Kind::lost, file.path + ": another replica sees it, and this one does not", EIO);
     catalog::environment().wait(between_twin_looks);
-    own = look_alone(file);
+    own = look_alone(file, fetches);
   }
   return own;
 }
