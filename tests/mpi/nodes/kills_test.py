@@ -237,6 +237,7 @@ class Job:
             raise
         finally:
             self.end()
+        shutil.rmtree(self.directory)  # by now nobody writes there: what was cut off for a while may have ended late
         return struck
 
     def end(self):
@@ -260,7 +261,6 @@ class Job:
             assert sums and re.search("no checkpoint is whole|is not protected|is protected; see|cannot be read: more of its nodes are lost", said), "it is not said what is not protected"
         else:
             self.check_that_it_ended_well(code, said, sums)
-        shutil.rmtree(self.directory)
         print(f"seed {self.seed}: {', '.join(self.told) or 'nothing'}: {code}, {self.begun(said)}", flush=True)
 
     @staticmethod
