@@ -61,7 +61,7 @@ class AgentConnection {
     const auto begun = seats_.begin(1, ids[0], request.flags & 1, std::span(ids).subspan(1));
     over_ = !begun.status.ok();
     std::vector<agent::Seats::SeatPtr> ended;
-    if (!over_) demand(seats_.turn(1, ended) == agent::Seats::Turn::now);
+    if (!over_) demand(seats_.when(1, ended) == agent::Seats::When::now);
     for (const auto& seat : ended) seat->session.end();
   }
 
