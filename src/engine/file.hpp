@@ -181,8 +181,9 @@ class File final : public ProtectedFile, private OtherOpeners {
   bool others_alive_ = false;  // rank 0, under the lock: whether other openers live
   bool nobody_came_ = false;   // the same: whether nobody else has opened or committed since this session began
   bool dirty_ = false;
-  MemberSet losses_told_;  // the members that were lost when the ranks last agreed on them in a collective read
-  bool rows_told_ = true;  // whether the other ranks know of all rows that this one has written whole, outside commits
+  bool manifest_is_current_ = true;  // unless too few answered when it was read anew
+  MemberSet losses_told_;            // the members that were lost when the ranks last agreed on them in a collective read
+  bool rows_told_ = true;            // whether the other ranks know of all rows that this one has written whole, outside commits
   bool atomic_ = false;
   bool commit_failed_ = false;  // until the next one that does not: nothing goes in place outside commits
   bool committed_ = false;      // whether the last commit had anything to do; the same on all ranks

@@ -33,10 +33,14 @@ File::File(catalog::Located located, Purpose access, const Settings& settings, e
       spill_(members_, located_, ranks.rank()),
       pending_(located_.manifest.geometry.row_bytes(), settings.buffer_bytes, spill_) {}
 
-bool File::have_not_synced(uint64_t generation) const { return generation != session_ && !located_.manifest.is_synced(generation); }
+// Nobody can say so whose manifest may be old.
+bool File::have_not_synced(uint64_t generation) const {
+  return manifest_is_current_ && generation != session_ && !located_.manifest.is_synced(generation);
+}
 
 bool File::look_again() {
   auto reading = read_manifest(members_, located_, settings_);
+  manifest_is_current_ = reading.ok() && members_.lost_count() <= located_.manifest.geometry.scheme.m;
   if (reading.ok() && reading->manifest.epoch != located_.manifest.epoch) {
     const uint64_t known = located_.manifest.size;
     located_.manifest = std::move(reading->manifest);
