@@ -49,10 +49,11 @@ test: deps
 	scripts/run-tests.sh $(BUILD)
 
 # A million schedules of the simulator's openers, an hour and a half on one core; what is broken off goes on where it was. SCHEDULES=100000 is a tenth.
-# Then those of checkpoints, ten thousand in five minutes. Then the mutants: each safeguard is taken out and missed. Before them CPython's and glibc's own tests under every policy, a quarter of an hour,
+# Then those of checkpoints, ten thousand in five minutes, and of openers over a network, as many. Then the mutants: each safeguard is taken out and missed. Before them CPython's and glibc's own tests under every policy, a quarter of an hour,
 # and the suite `long`: what `make test` does under one MPI, under the others (docs/testing.md).
 SCHEDULES ?= 1000000
 CHECKPOINT_SCHEDULES ?= 10000
+NETWORK_SCHEDULES ?= 10000
 test-long: build
 	scripts/fetch-strangers.sh $(BUILD)
 	tests/programs/strangers/strangers_test.py --build $(BUILD) || [ $$? -eq 77 ]
@@ -62,6 +63,8 @@ test-long: build
 	SIM_FAMILY='Checkpoints.of_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(CHECKPOINT_SCHEDULES) $(BUILD)/sim-results
 	SIM_FAMILY='Checkpoints.shared_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(CHECKPOINT_SCHEDULES) $(BUILD)/sim-results
 	SIM_FAMILY='Checkpoints.rolled_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(CHECKPOINT_SCHEDULES) $(BUILD)/sim-results
+	SIM_FAMILY='Openers.over_a_network_read_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(NETWORK_SCHEDULES) $(BUILD)/sim-results
+	SIM_FAMILY='Openers.over_a_network_on_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(NETWORK_SCHEDULES) $(BUILD)/sim-results
 	tests/mutants/mutants.py --find --build $(BUILD)
 
 test-asan:

@@ -152,7 +152,7 @@ std::vector<int> pipes_and_terminals() {
 
 }  // namespace
 
-int process_id() { return hosted_by ? hosted_by : getpid(); }
+int process_of_memory() { return hosted_by ? hosted_by : getpid(); }
 
 int start_companion(void (*body)(void*), void* argument) {
   sigset_t all, before;

@@ -19,6 +19,8 @@ Mishap Agents::happens_to_a_request(Node& node) {
     node.agent->patient = false;
     return Mishap::unanswered;
   }
+  if (has_network())
+    if (const Mishap what = happens_in_the_network(node); what != Mishap::none) return what;
   if (!weather_ || (*weather_)() % between_resets != 0) return Mishap::none;
   ++resets_;
   constexpr Mishap mishaps[] = {Mishap::torn, Mishap::lost, Mishap::delayed, Mishap::unanswered, Mishap::repeated};
@@ -56,7 +58,7 @@ class SimulatedPeer final : public agent::Peer {
 Result<std::unique_ptr<agent::Peer>> Agents::open_peer(const std::string& address) {
   for (auto& [place, node] : nodes_) {
     if (!node.agent || node.label != address) continue;
-    auto attached = attach(node.storage, place);
+    auto attached = attach(node.storage, place, "", true);
     if (!attached.ok()) return attached.status();
     return std::unique_ptr<agent::Peer>(std::make_unique<SimulatedPeer>(std::move(*attached), [this] {
       constexpr uint64_t between_wrong_ones = 10;
@@ -67,23 +69,33 @@ Result<std::unique_ptr<agent::Peer>> Agents::open_peer(const std::string& addres
   return Status(Kind::not_found, "no agent serves " + address);
 }
 
-void Agents::start(Node& node, const std::string& label) {
+void Agents::start(Node& node, int place, const std::string& label) {
   auto served = std::make_shared<const agent::Served>(agent::Served{{parse_node_path(label).path, [&node](uint32_t) { return node.storage; }}});
   node.label = label;
-  node.agent = std::make_shared<FakeAgent>(std::move(served), ++starts_, [this](const std::string& address) { return open_peer(address); });
+  node.agent = std::make_shared<FakeAgent>(
+      std::move(served), ++starts_, [this](const std::string& address) { return open_peer(address); },
+      has_network() ? around(place) : agent::Surroundings());
   node.agent->mishap = [this, &node](const target::AgentRequest&) { return happens_to_a_request(node); };
+  if (has_network()) all_.push_back(node.agent);
 }
 
-Result<std::shared_ptr<target::Target>> Agents::attach(std::shared_ptr<target::Target> storage, int place, const std::string& read_first) {
+Result<std::shared_ptr<target::Target>> Agents::attach(std::shared_ptr<target::Target> storage, int place, const std::string& read_first,
+                                                       bool as_an_agent) {
   const std::string label = storage->describe();
   Node& node = nodes_[place];
-  if (!node.agent) start(node, label);
+  if (!node.agent) start(node, place, label);
   node.storage = std::move(storage);
-  target::SessionId id{};
-  std::memcpy(id.data(), &++sessions_, sizeof sessions_);
-  auto channel = std::make_shared<target::SessionChannel>(id, std::vector<target::SessionId>(), FakeAgent::line_to(node.agent));
+  auto channel = channel_to(node, place, as_an_agent);
   HF_TRY(channel->begin());
   return target::attach_to_agent(std::move(channel), parse_node_path(label).path, label, 0600, {}, read_first);
+}
+
+std::shared_ptr<target::SessionChannel> Agents::channel_to(Node& node, int place, bool as_an_agent) {
+  target::SessionId id{};
+  std::memcpy(id.data(), &++sessions_, sizeof sessions_);
+  if (has_network() && !as_an_agent) return network_channel(id, node, place);
+  const auto whose = as_an_agent && has_network() ? std::optional<int>(FakeAgent::an_agent) : std::nullopt;
+  return std::make_shared<target::SessionChannel>(id, std::vector<target::SessionId>(), FakeAgent::line_to(node.agent, whose));
 }
 
 uint64_t Agents::most_round_trips() const {
@@ -106,9 +118,13 @@ void Agents::count_anew() {
 void Agents::restart(int place) {
   Node& node = nodes_[place];
   if (!node.agent) return;
-  node.agent->refuses = true;
-  node.agent->reset_all();
-  node.agent->give_up_those_away();
+  if (has_network()) {
+    node.agent->die();
+  } else {
+    node.agent->refuses = true;
+    node.agent->reset_all();
+    node.agent->give_up_those_away();
+  }
   node.agent = nullptr;
 }
 

@@ -4,27 +4,17 @@
 #include "catalog/catalog.hpp"
 #include "engine/plausible.hpp"
 #include "engine/repair_file.hpp"
-#include "sim/openers_world.hpp"
+#include "sim/openers_actor.hpp"
 
 namespace holdfast::sim {
-
-// One rank of an opener that has the file open.
-struct OpenersWorld::Actor {
-  RunningOpener& opener;
-  int rank, process;
-  Random together;  // the same on all ranks: what they do as one
-  Random own;
-  std::shared_ptr<File> file;  // of all its threads
-  uint64_t step = 0;
-  bool in_thread = false;
-};
 
 namespace {
 // A process that is in a commit.
 struct Committing {
-  explicit Committing(int& count) : count(count) { ++count; }
-  ~Committing() { --count; }
-  int& count;
+  explicit Committing(std::multiset<int>& all) : all(all), me(all.insert(Schedule::current_rank())) {}
+  ~Committing() { all.erase(me); }
+  std::multiset<int>& all;
+  const std::multiset<int>::iterator me;
 };
 }  // namespace
 
@@ -39,7 +29,11 @@ bool OpenersWorld::went_well(const char* what, uint64_t from, uint64_t to, const
   if (Schedule::dead()) return false;
   const bool refused = std::string_view(what).starts_with("read") && status.kind() == Kind::lost &&
                        (features_.refusals || is_contested(from, to) || has_lost_a_rank(process));
-  if (!status.ok() && !torn_ && !refused) found(std::string(what) + " of process " + std::to_string(process) + " failed: " + status.sentence());
+  if (!site_.agents.wrong().empty()) found(site_.agents.wrong());
+  const bool cut_off = !status.ok() && is_cut_off(process);
+  coverage_[Seen::calls_of_who_was_cut_off] += cut_off;
+  if (!status.ok() && !torn_ && !refused && !cut_off)
+    found(std::string(what) + " of process " + std::to_string(process) + " failed: " + status.sentence());
   return status.ok();
 }
 
@@ -323,6 +317,7 @@ void OpenersWorld::agreed_size(Actor& actor) {
 // One step of an open; false where it is over.
 bool OpenersWorld::step(Actor& actor) {
   ++actor.step;
+  if (features_.network && actor.own() % 12 == 0) fork_off(actor);
   if (!actor.opener.writes) {
     const uint64_t what = actor.together() % 12;
     if (what < 5) independent(actor);
@@ -346,7 +341,7 @@ void OpenersWorld::use_file(RunningOpener& opener, int rank) {
   GroupExchange ranks(schedule_, opener.group, rank);
   const int process = Schedule::current_rank();
   Actor actor{opener, rank, process, Random(opener.seed), Random(opener.seed * 31 + uint64_t(rank) + 1), nullptr};
-  coverage_[Seen::opens_beside_a_commit] += rank == 0 && committing_ > 0;
+  coverage_[Seen::opens_beside_a_commit] += rank == 0 && !committing_.empty();
   model_.begin_collective(process);
   auto file = open(ranks, opener.writes);
   if (!went_well(opener.writes ? "open to write" : "open to read", 0, 0, file.status())) return;
@@ -359,7 +354,7 @@ void OpenersWorld::use_file(RunningOpener& opener, int rank) {
   if (actor.together() % 3 == 0) read(actor, true, true);
   const uint64_t steps = 3 + actor.together() % 10;
   // Ranks learn together that it is over: none goes on into a collective call alone.
-  while (actor.step < steps && step(actor) && ranks.all_max({int64_t(stopping_)})[0] == 0) {
+  while (actor.step < steps && step(actor) && ranks.all_max({int64_t(stopping_ || opener.has_failed)})[0] == 0) {
   }
   if (Schedule::dead()) return;
   if (opener.writes && rank == 0) count_commit(opener.model);
@@ -379,6 +374,7 @@ void OpenersWorld::run_rank(RunningOpener& opener, int rank) {
   model_.forget_process(process);
   processes_.erase(process);
   reachable_.erase(process);
+  if (features_.network) site_.agents.died(process);
   if (++opener.ended < opener.ranks) return;
   model_.release(opener.model);
   if (set_size_by_ == opener.number) set_size_by_ = alone_ = -1, size_limit_ = never;
@@ -405,7 +401,7 @@ void OpenersWorld::replace_beside() {
   const int bears = geometry_.scheme.m;
   int member = victims_.empty() ? -1 : victims_[random(victims_.size())];
   const bool enough_without = site_.hidden_from.empty() || int(places_.size()) - int(victims_.size()) - 1 > bears;
-  if (int(victims_.size()) < bears && features_.faults && enough_without) {
+  if (int(victims_.size()) < bears && features_.faults && !cuts_off_ && enough_without) {
     const int another = int(random(places_.size()));
     if (std::find(victims_.begin(), victims_.end(), another) == victims_.end()) victims_.push_back(member = another);
   }

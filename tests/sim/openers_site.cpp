@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "layout/random_source.hpp"
+#include "sim/far_gate.hpp"
 #include "sim/openers_single.hpp"
 
 namespace holdfast::sim {
@@ -694,6 +695,7 @@ Result<std::shared_ptr<target::Target>> Site::open_target(const std::string& pat
   if (by_agents) {  // which remember nothing for the nodes
     auto served = agents.attach(target::make_memory_target(directory, path), place, options.read_first);
     if (!served.ok() || !gated) return served;
+    if (agents.has_network()) return std::shared_ptr<target::Target>(std::make_shared<FarGatedTarget>(std::move(*served), gate, place, disk));
     return std::shared_ptr<target::Target>(std::make_shared<GatedTarget>(std::move(*served), gate, place, disk));
   }
   auto storage = seen_by_node(target::make_memory_target(directory, path), place, [directory, disk](const std::string& name) {

@@ -137,6 +137,45 @@ TEST(Openers, by_agents_read_what_was_written) {
   if (run_schedules(features, coverage)) expect_floors(floors, coverage);
 }
 
+// The same where others go on while an agent is waited for: requests take long and go astray, ways are cut, processes stop, with all their connections
+// or without, and fork.
+Features over_a_network() {
+  Features features = Features::from(std::getenv("SIM_ONLY"));
+  features.agents = features.network = true;
+  return features;
+}
+constexpr Floor floors_of_networks[] = {{Seen::operations, 40000},
+                                        {Seen::requests_that_took_long, 100000},
+                                        {Seen::resets_while_carried_out, 12000},
+                                        {Seen::takeovers_that_waited, 10000},
+                                        {Seen::late_requests_refused, 10000},
+                                        {Seen::late_requests_taken, 50},
+                                        {Seen::sessions_in_place_of_lost_ones, 40},
+                                        {Seen::sums_of_agents, 1000},
+                                        {Seen::ways_cut, 4500},
+                                        {Seen::calls_without_a_way, 4000},
+                                        {Seen::sessions_expired, 1800},
+                                        {Seen::openers_cut_off, 300},
+                                        {Seen::calls_of_who_was_cut_off, 300},
+                                        {Seen::processes_stopped, 8000},
+                                        {Seen::stopped_in_a_commit, 2000},
+                                        {Seen::found_busy_beside_a_stopped_one, 15000},
+                                        {Seen::forks, 300},
+                                        {Seen::children_of_the_dead, 20}};
+
+TEST(Openers, over_a_network_read_what_was_written) {
+  Coverage coverage;
+  if (run_schedules(over_a_network(), coverage)) expect_floors(floors_of_networks, coverage);
+}
+
+TEST(Openers, over_a_network_on_a_pool_read_what_was_written) {
+  Features features = over_a_network();
+  features.pools = true;
+  features.replacements = false;
+  Coverage coverage;
+  if (run_schedules(features, coverage)) expect_floors(floors_of_networks, coverage);
+}
+
 // The same where each call on a target costs a wait: locks come with what is read under them, and writes with the settle behind them.
 TEST(Openers, on_far_targets_read_what_was_written) {
   constexpr Floor floors[] = {{Seen::operations, 50000}, {Seen::members_that_came_back, 40}, {Seen::creators_killed, 150}};

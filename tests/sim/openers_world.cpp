@@ -61,6 +61,14 @@ OpenersWorld::OpenersWorld(uint64_t seed, Features features)
   if (features_.pools && !way_.single) settings_.striping_factor = way_.setting.members;  // the file lies on all of them
   site_.by_agents = features_.agents;
   if (features_.agents) site_.agents.begin_weather(seed);
+  if (features_.network) {
+    site_.agents.begin_network([this](std::function<void()> what) { schedule_.add(std::move(what)); });
+    place_of_forks_ = site_.add_place("/forks");
+    site_.gate->when_busy = [this] {
+      coverage_[Seen::found_busy_beside_a_stopped_one] +=
+          std::any_of(processes_.begin(), processes_.end(), [this](int process) { return schedule_.is_stopped(process); });
+    };
+  }
   site_.gate->far = features_.far;
   site_.gate->moves = features_.moves || seed / 12 % 4 == 3;
   if (features_.nodes && one_in(3)) site_.nodes = 2, ++coverage_[Seen::schedules_on_nodes];
@@ -87,6 +95,7 @@ void OpenersWorld::direct() {
   coverage_[Seen::schedules_with_two_writers] += two_writers_;
   coverage_[Seen::connections_reset] += site_.agents.resets();
   coverage_[Seen::sums_of_agents] += site_.agents.sums();
+  if (features_.network) count_network();
 }
 
 // Before: one or two create it at once, and may be killed while they do.
@@ -182,7 +191,8 @@ void OpenersWorld::phase() {
   choose_mood();
   victims_.clear();
   const int bears = geometry_.scheme.m;
-  if (features_.faults && !way_.single && !one_in(features_.harsh ? 6 : 3))
+  cuts_off_ = features_.network && !way_.single && one_in(3);
+  if (features_.faults && !cuts_off_ && !way_.single && !one_in(features_.harsh ? 6 : 3))
     while (int(victims_.size()) < bears && (features_.harsh || victims_.empty() || one_in(2)))
       victims_.push_back(int(random(features_.wide && !one_in(4) ? hurt_of_wide : uint64_t(way_.setting.members))));
   std::sort(victims_.begin(), victims_.end());
@@ -238,21 +248,26 @@ int OpenersWorld::living_openers() const {
 void OpenersWorld::disturb() {
   const int living = living_openers();
   if (living == 0 || (one_in(mood_.comers) && living < (features_.several ? 4 : 1))) launch_opener();
+  else if (features_.network && one_in(2)) trouble_the_network();
   else if (features_.tools && one_in(mood_.tools) && tools_.size() < 2) launch_tool();
   else if (features_.kills && one_in(mood_.kills)) kill_somebody();
   else if (one_in(mood_.hurts)) hurt_a_member();
   else if (one_in(3)) parts_ = 2 + random(3), run_ = 1 + random(5) * random(3);
 }
 
-void OpenersWorld::launch_opener() {
+// ranks: 0 leaves it to the seed. `begins`: what each process does before it opens the file.
+void OpenersWorld::launch_opener(int ranks, const std::function<void()>& begins) {
   if (alone_ >= 0) return;  // somebody cuts the file
   const int number = int(openers_.size());
-  openers_.push_back(std::make_unique<RunningOpener>(number, 1 + int(random(3)), !one_in(5), random_()));
+  openers_.push_back(std::make_unique<RunningOpener>(number, ranks ? ranks : 1 + int(random(3)), !one_in(5), random_()));
   RunningOpener& opener = *openers_.back();
   opener.model = model_.add_opener();
   opener.atomic = opener.writes && (features_.all_atomic || (features_.atomic && one_in(features_.harsh ? 3 : 8)));
   for (int rank = 0; rank < opener.ranks; ++rank) {
-    const int process = schedule_.add([this, &opener, rank] { run_rank(opener, rank); });
+    const int process = schedule_.add([this, &opener, rank, begins] {
+      if (begins) begins();
+      run_rank(opener, rank);
+    });
     schedule_.join(opener.group, rank, process);
     model_.add_process(process, opener.model);
     opener.processes.push_back(process);
@@ -351,7 +366,7 @@ void OpenersWorld::hurt_place(int place, Kind kind) {
 
 // A process that cannot reach the directory of the path knows the file by its members, of which it has to see more than may be lost.
 void OpenersWorld::hide_sidecar() {
-  if (!features_.sidecar || way_.single || reachable_.empty() || !one_in(3)) return;
+  if (!features_.sidecar || way_.single || cuts_off_ || reachable_.empty() || !one_in(3)) return;
   if (way_.setting.members - int(victims_.size()) <= geometry_.scheme.m) return;
   site_.hidden_from.insert(*std::next(reachable_.begin(), long(random(reachable_.size()))));
   ++coverage_[Seen::sidecars_hidden];
@@ -369,6 +384,7 @@ void OpenersWorld::made_durable() {
 // Everybody is gone at once.
 void OpenersWorld::cut_power() {
   site_.lose_nodes();
+  if (features_.network) site_.agents.restart_all();
   for (int process : std::set<int>(processes_)) schedule_.kill(process);
   wait_for_all();
   ++coverage_[Seen::power_failures];
@@ -385,6 +401,7 @@ void OpenersWorld::lose_power() {
 
 // Nobody has the file open: what it holds is known, a repair makes it whole, and it holds the same.
 void OpenersWorld::settle_down() {
+  site_.agents.mend_ways();
   check_whole("after all had closed");
   for (size_t place = 0; place < site_.places.size(); ++place) site_.heal(int(place));
   site_.hidden_from.clear();

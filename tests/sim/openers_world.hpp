@@ -62,10 +62,25 @@ enum class Seen : uint8_t {
   sessions_lost,
   connections_reset,
   sums_of_agents,
-  answers_lost,
   threads_begun,
   reads_beside_writes_of_threads,
   cuts_beside_others,
+  requests_that_took_long,
+  resets_while_carried_out,
+  takeovers_that_waited,
+  late_requests_refused,
+  late_requests_taken,
+  sessions_in_place_of_lost_ones,
+  ways_cut,
+  calls_without_a_way,
+  sessions_expired,
+  openers_cut_off,
+  calls_of_who_was_cut_off,
+  processes_stopped,
+  stopped_in_a_commit,
+  found_busy_beside_a_stopped_one,
+  forks,
+  children_of_the_dead,
   count
 };
 inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {"operations",
@@ -114,10 +129,25 @@ inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {"ope
                                                                             "sessions with agents lost",
                                                                             "connections to agents reset",
                                                                             "sums that agents asked each other for",
-                                                                            "answers of agents lost",
                                                                             "threads begun",
                                                                             "reads beside writes of threads",
-                                                                            "cuts beside others"};
+                                                                            "cuts beside others",
+                                                                            "requests that took long",
+                                                                            "connections reset while a request is carried out",
+                                                                            "takeovers that waited for calls",
+                                                                            "late requests refused",
+                                                                            "late requests taken",
+                                                                            "sessions in the place of lost ones",
+                                                                            "ways to agents cut",
+                                                                            "calls without a way",
+                                                                            "sessions expired",
+                                                                            "openers cut off",
+                                                                            "failed calls of who was cut off",
+                                                                            "processes stopped",
+                                                                            "stopped in a commit",
+                                                                            "locks busy beside a stopped process",
+                                                                            "forks",
+                                                                            "children whose parent had died"};
 
 struct Coverage {
   std::array<uint64_t, size_t(Seen::count)> counts{};
@@ -142,6 +172,7 @@ struct Features {
   bool moves = false;         // all targets can move objects; else those of every fourth dozen of seeds
   bool far = false;           // calls on targets that belong together are made as one, as those of agents are
   bool cuts_beside = false;   // a file is cut also while others have it open
+  bool network = false;       // agents are reached over a network: calls take long, ways are cut, processes stop and fork
   bool harsh = false;         // all moods at once, and worse: what meets only rarely meets in few rows, and most of what happens is cut short
 
   // "tools,kills": only these; from SIM_ONLY.
@@ -170,6 +201,7 @@ struct Features {
                                                             {"refusals", &Features::refusals},
                                                             {"moves", &Features::moves},
                                                             {"cuts_beside", &Features::cuts_beside},
+                                                            {"network", &Features::network},
                                                             {"harsh", &Features::harsh}};
     for (const auto& [name, member] : all) chosen.*member = only.find(std::string(",") + name + ",") != std::string::npos;
     return chosen;
@@ -203,6 +235,8 @@ struct RunningOpener {
   int ended = 0;
   bool warm = false, atomic = false;
   int model = -1;
+  bool cut_off = false;  // from more members than may be lost: its calls may fail
+  bool has_failed = false;
   std::map<uint64_t, uint64_t> sizes;  // by operation: what set_size is called with; `never`: a sync in its place
   uint64_t end_of_file = 0;
 };
@@ -232,6 +266,8 @@ class OpenersWorld {
     std::string outcome;
   };
 
+  struct Actor;
+  struct Inherited;
   // How a file is kept; without members of its own it is kept in one directory.
   struct Way {
     Setting setting;
@@ -246,7 +282,7 @@ class OpenersWorld {
   void phase();
   void choose_mood();
   void choose_harsh_mood();
-  void launch_opener();
+  void launch_opener(int ranks = 0, const std::function<void()>& begins = {});
   void launch_tool();
   void disturb();
   void kill_somebody();
@@ -277,6 +313,20 @@ class OpenersWorld {
   void lose_who_was_well();
   int living_openers() const;
 
+  // openers_weather.cpp: what happens between processes and agents
+  void trouble_the_network();
+  void cut_ways(int process, const std::vector<int>& places, int turns);
+  void cut_from_victims();
+  void cut_off_an_opener();
+  void cut_off(RunningOpener& opener, bool expires);
+  void stop_somebody();
+  RunningOpener* lone_opener();
+  RunningOpener* opener_of(int process) const;
+  bool is_cut_off(int process) const;
+  void fork_off(Actor& actor);
+  void begin_child(int parent, Inherited& copies);
+  void count_network();
+
   // openers_ranks.cpp: what openers and tools do
   void run_rank(RunningOpener& opener, int rank);
   void use_file(RunningOpener& opener, int rank);
@@ -287,7 +337,6 @@ class OpenersWorld {
   void look_at_status();
   void export_file();
   bool writers_are_there() const;
-  struct Actor;
   bool step(Actor& actor);
   void independent(Actor& actor);
   void in_threads(Actor& actor);
@@ -342,12 +391,15 @@ class OpenersWorld {
   std::set<int> reachable_;   // processes that have found the file, and may lose the way to its path
   std::vector<std::pair<int, std::shared_ptr<target::MemoryDirectory>>> taken_out_;
   uint64_t writes_ = 0, operations_ = 0, target_operations_ = 0;
-  uint64_t parts_ = 2, run_ = 1;  // how cells are dealt out to processes now
-  int set_size_by_ = -1;          // opener; one at a time, for two leave the size unsaid
-  uint64_t size_limit_ = never;   // while it runs nobody writes beyond
-  int alone_ = -1;                // the opener that cuts: nobody else may come
-  int committing_ = 0;            // processes in a commit
-  int exporting_ = 0;             // tools that read as an opener does
+  uint64_t parts_ = 2, run_ = 1;   // how cells are dealt out to processes now
+  int set_size_by_ = -1;           // opener; one at a time, for two leave the size unsaid
+  uint64_t size_limit_ = never;    // while it runs nobody writes beyond
+  int alone_ = -1;                 // the opener that cuts: nobody else may come
+  std::multiset<int> committing_;  // processes in a commit
+  bool cuts_off_ = false;          // in this phase openers are cut off from more members than may be lost, and no members are hurt
+  std::multiset<int> forking_;     // parents whose child has not begun yet
+  int place_of_forks_ = -1;        // another agent's directory: what processes have open there when they fork
+  int exporting_ = 0;              // tools that read as an opener does
   bool stopping_ = false, torn_ = false, two_writers_ = false, power_fails_ = false, power_failed_ = false;
   bool still_file_ = false;  // there is one
   int half_removed_ = 0;     // so many files may be left on targets, in part, of what was removed or cut short

@@ -236,6 +236,9 @@ class Schedule {
   static void at_death(std::function<void()> release) {
     if (running()) running()->mine().at_death.push_back(std::move(release));
   }
+  // It does not run for so many turns of others: stopped by a signal, or with its node.
+  void stop(int process, int turns) { processes_[process]->stopped = turns; }
+  bool is_stopped(int process) const { return processes_[process]->stopped > 0; }
   bool is_dead(int process) const { return processes_[process]->dead; }
   bool has_ended(int process) const { return processes_[process]->state == State::ended; }
 
@@ -297,6 +300,7 @@ class Schedule {
     int of = -1;  // whose thread it is, by number: a process is its own first one; what follows but `patience` is the process's
     bool dead = false;
     int patience = 0;        // turns that it leaves to others, having found something busy
+    int stopped = 0;         // turns until it goes on
     int64_t calls_left = 0;  // until it is killed; 0: lives
     std::vector<int> group;  // the others
     std::vector<std::function<void()>> at_death;
@@ -348,13 +352,19 @@ class Schedule {
   int pick() {
     ready_.clear();
     waiting_.clear();
+    stopped_.clear();
     for (int i : living_) {
       Process& process = *processes_[i];
       if (process.state != State::ready) continue;
+      if (process.stopped > 0 && !processes_[process.of]->dead) {
+        --process.stopped;
+        stopped_.push_back(i);
+        continue;
+      }
       (process.patience > 0 && !processes_[process.of]->dead ? waiting_ : ready_).push_back(i);
       if (process.patience > 0) --process.patience;
     }
-    const std::vector<int>& among = ready_.empty() ? waiting_ : ready_;
+    const std::vector<int>& among = !ready_.empty() ? ready_ : !waiting_.empty() ? waiting_ : stopped_;
     if (among.empty()) return -1;
     const int next = among[random_() % among.size()];
     trace_ = (trace_ ^ uint64_t(next + 1)) * 1099511628211u;
@@ -415,7 +425,7 @@ class Schedule {
 
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<int> living_;  // those that have not ended, in the order of their numbers
-  std::vector<int> ready_, waiting_;
+  std::vector<int> ready_, waiting_, stopped_;
   Fiber home_{Fiber::OfThread{}};
   std::mt19937_64 random_;
   unsigned stay_;

@@ -35,6 +35,7 @@ class Gate {
   std::atomic<int64_t> calls{0};
   std::atomic<int64_t> die_at{-1};        // from this call on the job is dead: nothing it does reaches storage
   std::function<Status(int member)> way;  // from the running process to who serves a member; not asked by who is where its disk is
+  std::function<void()> when_busy;        // the running process finds a lock held
   Status way_to(int member) const { return way ? way(member) : Status(); }
   bool dead() const { return die_at >= 0 && calls >= die_at; }
 
@@ -195,6 +196,7 @@ class GatedObject final : public target::Object {
   }
   Result<uint64_t> size() override { return inner_->size(); }
   Status still_there() override { return inner_->still_there(); }
+  const std::shared_ptr<target::Object>& inner() const { return inner_; }
 
  private:
   Status admit() { return gate_->admit_on_the_way(member_, disk_); }
@@ -203,7 +205,7 @@ class GatedObject final : public target::Object {
   int member_, disk_;
 };
 
-class GatedTarget final : public target::Target {
+class GatedTarget : public target::Target {
  public:
   GatedTarget(std::shared_ptr<target::Target> inner, std::shared_ptr<Gate> gate, int member, int disk = 0)
       : inner_(std::move(inner)), gate_(std::move(gate)), member_(member), disk_(disk) {}
@@ -277,7 +279,7 @@ class GatedTarget final : public target::Target {
     return mortal(inner_->try_lock(name, hold));
   }
 
- private:
+ protected:
   Status admit() { return gate_->admit_on_the_way(member_, disk_); }
   std::shared_ptr<target::Target> inner_;
   std::shared_ptr<Gate> gate_;
