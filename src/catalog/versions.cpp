@@ -12,6 +12,7 @@
 #include "catalog/probe.hpp"
 #include "catalog/user_files.hpp"
 #include "layout/groups.hpp"
+#include "layout/pack.hpp"
 
 namespace holdfast::catalog {
 
@@ -297,6 +298,7 @@ Result<Located> prepare_successor(const Located& of, const std::vector<std::stri
   manifest.mode = of.manifest.mode;
   manifest.pool = true;
   manifest.version = of.manifest.version;
+  manifest.pack = of.manifest.pack;
   for (const Member& member : located.members) manifest.members.push_back({member.uuid, member.path, false, ""});
   make_directories(located);
   return located;
@@ -316,6 +318,15 @@ FoundVersion found_on(const std::set<std::string>& holders, const layout::Manife
     version.copies += copies_on.contains(member.uuid);
   }
   return version;
+}
+
+// It, or each of its files where it is a pack.
+void add_versions(const std::shared_ptr<const layout::Manifest>& manifest, FoundVersion found, std::vector<FoundVersion>& into) {
+  if (manifest->pack.empty()) return into.push_back(std::move(found));
+  for (size_t i = 0; i < manifest->pack.size(); ++i) {
+    into.push_back(found);
+    into.back().manifest = layout::file_in(manifest, i);
+  }
 }
 
 }  // namespace
@@ -383,23 +394,25 @@ Result<std::vector<FoundVersion>> VersionList::look(const std::vector<std::strin
     for (layout::Manifest& manifest : seen->fresh) {
       manifest.path = manifest.version->file;
       const std::string directory = manifest.directory;
-      known_.try_emplace(directory, Known{std::move(manifest), {}}).first->second.copies_on.insert(member->uuid);
+      Known& known = known_[directory];
+      if (!known.manifest) known.manifest = std::make_shared<const layout::Manifest>(std::move(manifest));
+      known.copies_on.insert(member->uuid);
     }
   }
   // Dropped, or to be read again when its nodes come back.
   std::erase_if(known_, [&](const auto& one) { return !holders.contains(one.first); });
   std::vector<FoundVersion> found;
-  for (auto& [directory, known] : known_) found.push_back(found_on(holders.at(directory), known.manifest, known.copies_on));
+  for (auto& [directory, known] : known_) add_versions(known.manifest, found_on(holders.at(directory), *known.manifest, known.copies_on), found);
   return found;
 }
 
 Located locate_version(const layout::Manifest& manifest, const Settings& settings) {
   Located located;
-  located.manifest = manifest;
+  located.manifest = layout::stored(manifest);
   located.manifest.path = manifest.version ? manifest.version->file : manifest.path;
   std::vector<std::string> paths;
   for (const layout::ManifestMember& member : manifest.members) paths.push_back(member.path);
-  const std::vector<Probe> probes = probe_directories(paths, {.mode = manifest.mode}, settings.deadline_ms);
+  const std::vector<Probe> probes = probe_directories(paths, {.mode = located.manifest.mode}, settings.deadline_ms);
   for (size_t i = 0; i < probes.size(); ++i) {
     const Probe& probe = probes[i];
     const bool is_it = probe.reachable() && probe.pool && probe.uuid() == manifest.members[i].uuid && !probe.uuid().empty();

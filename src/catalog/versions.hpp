@@ -1,7 +1,8 @@
 // Versions of checkpoints in a pool: protected files without a path, each written once (engine/write_once.hpp). There is no list of them: what
-// the members' final manifests say is all there is.
+// the members' final manifests say is all there is. Small ones of one node and step may be stored together, as the files of a pack (layout/pack.hpp).
 #pragma once
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -48,14 +49,14 @@ struct FoundVersion {
 // What a pool holds, asked again and again: a copy of a manifest that was read once is final, and is not read again.
 class VersionList {
  public:
-  // Directories that do not answer are passed over. Kind::lost where none answers.
+  // Directories that do not answer are passed over. Kind::lost where none answers. Each file of a pack is a version.
   Result<std::vector<FoundVersion>> look(const std::vector<std::string>& directories, uint64_t deadline_ms);
   // Those that the last look has passed over.
   const std::vector<std::string>& silent() const { return silent_; }
 
  private:
   struct Known {
-    layout::Manifest manifest;
+    std::shared_ptr<const layout::Manifest> manifest;
     std::set<std::string> copies_on;  // uuids of members that have shown theirs
   };
   std::set<std::string> shown_by(const std::string& uuid) const;
@@ -63,9 +64,9 @@ class VersionList {
   std::vector<std::string> silent_;
 };
 
-// A version with its members as they are now.
+// A version with its members as they are now: what it is stored in, which may be a pack.
 Located locate_version(const layout::Manifest& manifest, const Settings& settings);
-// Its directories on all members that answer.
+// Its directories on all members that answer, and with a pack's all of its files.
 Status remove_version(const Located& located);
 
 }  // namespace holdfast::catalog

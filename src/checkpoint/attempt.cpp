@@ -153,6 +153,13 @@ struct LocalPaths {
   std::string copy, twin, evicted, memory;
 };
 
+std::optional<LocalPaths> local_paths_of(const layout::Version& version) {
+  const auto name = encode(name_of(version));
+  if (!name) return {};
+  const auto in = [&](State state) { return fmt::format("{}/{}/{}", directory_of_attempt(version.run, version.attempt), state_name(state), *name); };
+  return LocalPaths{in(State::kept), in(State::twin), in(State::evicted), in(State::dropped)};
+}
+
 // On a full disk the copy has to go first. Where there is a twin its name is remembered as well.
 Status drop_local(target::Target& target, const LocalPaths& paths, bool remembers) {
   const bool was_twin = target.remove(paths.twin).ok();
@@ -165,18 +172,23 @@ Status drop_local(target::Target& target, const LocalPaths& paths, bool remember
 
 }  // namespace
 
-Status drop(const layout::Manifest& manifest, const layout::Attempt& attempt_now, const Settings& settings) {
-  const Status gone = catalog::remove_version(catalog::locate_version(manifest, settings));
-  const layout::Version& version = *manifest.version;
+Status drop(std::span<const layout::Manifest> stored_together, const layout::Attempt& attempt_now, const Settings& settings) {
+  const layout::Manifest& any = stored_together.front();
+  const Status gone = catalog::remove_version(catalog::locate_version(any, settings));
   const auto pool = catalog::look_at_pool(settings.local, settings.deadline_ms);
-  const auto name = encode(name_of(version));
-  if (!pool || !name) return gone;
-  const auto in = [&](State state) { return fmt::format("{}/{}/{}", directory_of_attempt(version.run, version.attempt), state_name(state), *name); };
+  if (!pool) return gone;
   for (const catalog::Member& member : pool->members) {
     if (!member.usable()) continue;
-    const bool remembers = version.attempt == attempt_now && manifest.file_id.ends_with(catalog::digits_of_node(member.path));
-    (void)member.lane->run([target = member.target, paths = LocalPaths{in(State::kept), in(State::twin), in(State::evicted), in(State::dropped)},
-                            remembers] { return drop_local(*target, paths, remembers); });
+    std::vector<std::pair<LocalPaths, bool>> all;  // and whether it is remembered
+    for (const layout::Manifest& one : stored_together)
+      if (auto paths = local_paths_of(*one.version)) {
+        const bool remembers = one.version->attempt == attempt_now && one.file_id.ends_with(catalog::digits_of_node(member.path));
+        all.emplace_back(std::move(*paths), remembers);
+      }
+    (void)member.lane->run([target = member.target, all = std::move(all)] {
+      for (const auto& [paths, remembers] : all) (void)drop_local(*target, paths, remembers);
+      return Status();
+    });
   }
   return gone;
 }

@@ -1,6 +1,7 @@
 // Between two attempts of a run: which one comes, and what it begins with; and what goes when newer checkpoints are whole.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,10 @@ bool is_past_beginning(const std::vector<catalog::FoundVersion>& found, const Ru
 
 // A version that is too old goes from all nodes that answer, and then its local copy. Where the job is in the version's attempt still, the node that
 // has written it remembers its name. The number must not be given again, for a node that does not answer may come back with this version.
-Status drop(const layout::Manifest& manifest, const layout::Attempt& attempt_now, const Settings& settings);
+// `stored_together`: one version, or all of a pack's (Surveyor::stores_of).
+Status drop(std::span<const layout::Manifest> stored_together, const layout::Attempt& attempt_now, const Settings& settings);
+inline Status drop(const layout::Manifest& manifest, const layout::Attempt& attempt_now, const Settings& settings) {
+  return drop({&manifest, 1}, attempt_now, settings);
+}
 
 }  // namespace holdfast::checkpoint

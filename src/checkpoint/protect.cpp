@@ -10,6 +10,7 @@
 #include "engine/remake.hpp"
 #include "engine/write_once.hpp"
 #include "exchange/exchange.hpp"
+#include "layout/pack.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -24,15 +25,24 @@ Status read_all_at(int file, const std::string& path, uint64_t offset, ByteSpan 
   return *got == into.size() ? Status() : Status(Kind::io, path + " has become shorter while it was protected");
 }
 
-Result<ProtectedNow> write_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode,
-                                   const engine::ReadContent& read, const Settings& settings) {
+// What is to be written: a file, or a pack of some.
+struct Content {
+  layout::Version version;
+  uint64_t bytes = 0;
+  uint32_t mode = 0600;
+  engine::ReadContent read;
+  std::vector<layout::Packed> pack = {};
+};
+
+Result<ProtectedNow> write_version(const Content& content, const std::string& own, const Settings& settings) {
   Status worst;
   catalog::LeftOut left_out;
   // Nodes that are lost on the way, or have no room, are left out the next time.
   for (int time = 0; time < most_times; ++time) {
     const size_t known = left_out.size();
-    auto located = catalog::prepare_version(version, own, bytes, mode, settings, nullptr, &left_out);
-    Status written = located ? engine::write_once(*located, bytes, read, settings) : located.status();
+    auto located = catalog::prepare_version(content.version, own, content.bytes, content.mode, settings, nullptr, &left_out);
+    if (located && !content.pack.empty()) layout::fill(located->manifest, content.pack);
+    Status written = located ? engine::write_once(*located, content.bytes, content.read, settings) : located.status();
     if (located) {
       const auto& members = located->manifest.members;
       if (written) return ProtectedNow{int(std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; }))};
@@ -54,7 +64,7 @@ Result<ProtectedNow> protect(const std::string& path, const layout::Version& ver
   const auto state = catalog::look_at(file.get(), path);
   if (!state) return state.status();
   const auto read = [&](uint64_t offset, ByteSpan into) { return read_all_at(file.get(), path, offset, into); };
-  return write_version(version, own, state->size, state->mode & 0777, read, settings);
+  return write_version({version, state->size, state->mode & 0777, read}, own, settings);
 }
 
 Result<ProtectedNow> protect_roll(const layout::Version& version, const std::string& own, const Settings& settings) {
@@ -66,7 +76,77 @@ Result<ProtectedNow> protect_roll(const layout::Version& version, const std::str
                   fmt::format("checkpoint {} has {} files, more than can be listed; write fewer and larger ones, or use patterns without wildcards",
                               version.step, version.roll->files.size()));
   const auto nothing = [](uint64_t, ByteSpan) { return Status(); };
-  return write_version(version, own, 0, 0600, nothing, settings);
+  return write_version({version, 0, 0600, nothing}, own, settings);
+}
+
+uint64_t index_bytes_of(const layout::Version& version) {
+  constexpr uint64_t for_numbers = 256, for_a_line = 48;
+  uint64_t bytes = for_numbers + version.file.size() + version.stem.size();
+  if (version.roll)
+    for (const layout::Roll::File& file : version.roll->files) bytes += for_a_line + file.path.size();
+  return bytes;
+}
+
+namespace {
+
+// The contents of several files as one, read from its beginning to its end.
+class OneAfterAnother {
+ public:
+  Status add(const ToPack& file) {
+    layout::Packed& packed = files_.emplace_back(layout::Packed{file.version, bytes_, 0, 0600});
+    paths_.push_back(file.path);
+    if (file.is_roll()) return {};
+    const auto state = catalog::look(file.path, false);
+    if (!state) return state.status();
+    packed.bytes = state->size, packed.mode = state->mode & 0777;
+    bytes_ += packed.bytes;
+    return {};
+  }
+  uint64_t bytes() const { return bytes_; }
+  const std::vector<layout::Packed>& files() const { return files_; }
+
+  Status read(uint64_t offset, ByteSpan into) {
+    if (offset < files_[at_].offset) at_ = 0;  // once more from the beginning
+    while (!into.empty()) {
+      const layout::Packed& file = files_[at_];
+      if (offset >= file.offset + file.bytes) {
+        ++at_;
+        continue;
+      }
+      const ByteSpan part = into.first(size_t(std::min<uint64_t>(into.size(), file.offset + file.bytes - offset)));
+      HF_TRY(read_part(offset - file.offset, part));
+      offset += part.size(), into = into.subspan(part.size());
+    }
+    return {};
+  }
+
+ private:
+  Status read_part(uint64_t offset, ByteSpan into) {
+    const std::string& path = paths_[at_];
+    if (!open_ || opened_ != at_) {
+      open_ = catalog::Descriptor(catalog::environment().openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0));
+      if (!open_) return Status::from_errno(errno, path);
+      opened_ = at_;
+    }
+    return read_all_at(open_.get(), path, offset, into);
+  }
+
+  std::vector<layout::Packed> files_;
+  std::vector<std::string> paths_;
+  uint64_t bytes_ = 0;
+  size_t at_ = 0, opened_ = 0;
+  catalog::Descriptor open_;
+};
+
+}  // namespace
+
+Result<ProtectedNow> protect_together(const std::vector<ToPack>& files, const std::string& own, const Settings& settings) {
+  OneAfterAnother content;
+  for (const ToPack& file : files) HF_TRY(content.add(file));
+  layout::Version version = files.front().version;
+  version.roll.reset();
+  const auto read = [&content](uint64_t offset, ByteSpan into) { return content.read(offset, into); };
+  return write_version({version, content.bytes(), 0600, read, content.files()}, own, settings);
 }
 
 namespace {
@@ -80,10 +160,11 @@ class Reading {
     auto file = engine::ProtectedFile::open(catalog::locate_version(manifest, settings), {.read = true, .write = false}, settings, *reading.alone_);
     if (!file) return file.status();
     reading.file_ = std::move(*file);
+    reading.begin_ = manifest.offset_within;
     return reading;
   }
   Status read(uint64_t offset, ByteSpan into) {
-    const Extent extent{offset, into.size()};
+    const Extent extent{begin_ + offset, into.size()};
     return file_->read({&extent, 1}, into).status();
   }
   Status close() { return file_->close(); }
@@ -91,6 +172,7 @@ class Reading {
  private:
   std::unique_ptr<exchange::Exchange> alone_;
   std::unique_ptr<engine::ProtectedFile> file_;
+  uint64_t begin_ = 0;  // in a pack
 };
 
 }  // namespace
@@ -150,6 +232,7 @@ Status write_anew(const layout::Manifest& manifest, std::vector<std::string>& no
   auto fresh = catalog::prepare_version(*manifest.version, nodes[(manifest.version->rank + manifest.version->writer) % nodes.size()], manifest.size,
                                         manifest.mode, over, &manifest);
   if (!fresh) return fresh.status();
+  fresh->manifest.pack = manifest.pack;
   Status written = engine::write_once(
       *fresh, manifest.size, [&](uint64_t offset, ByteSpan into) { return old->read(offset, into); }, over);
   return end_of(std::move(written), *fresh, nodes);
@@ -157,7 +240,8 @@ Status write_anew(const layout::Manifest& manifest, std::vector<std::string>& no
 
 }  // namespace
 
-Status renew(const layout::Manifest& manifest, const std::vector<std::string>& nodes, const Settings& settings) {
+Status renew(const layout::Manifest& version, const std::vector<std::string>& nodes, const Settings& settings) {
+  const layout::Manifest& manifest = layout::stored(version);
   const size_t width = size_t(manifest.geometry.scheme.width());
   if (nodes.size() < width)
     return Status(Kind::io,

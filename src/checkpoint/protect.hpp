@@ -20,9 +20,23 @@ Result<ProtectedNow> protect(const std::string& path, const layout::Version& ver
 // A roll (roll.hpp), which has no content. Kind::invalid where it lists more files than a manifest has room for.
 Result<ProtectedNow> protect_roll(const layout::Version& version, const std::string& own, const Settings& settings);
 
+// A small file, or a roll, on its way into a pack.
+struct ToPack {
+  layout::Version version;
+  std::string path;  // of the local file; of a roll it does not count
+  bool is_roll() const { return version.roll.has_value(); }
+};
+inline constexpr size_t most_packed_files = 1024;
+inline constexpr uint64_t most_packed_bytes = 64 << 20;  // of content
+inline constexpr uint64_t most_index_bytes = 384 << 10;  // of a manifest has room for it
+// About what it takes there.
+uint64_t index_bytes_of(const layout::Version& version);
+// Several files of one checkpoint as one protected file. All of them, or none.
+Result<ProtectedNow> protect_together(const std::vector<ToPack>& files, const std::string& own, const Settings& settings);
+
 // A version that lacks parts is written again as a whole one, by its own scheme, over those of `nodes` that answer. The old one goes then: it can be
 // read all the while. A node that fails on the way, or has no room, is left out as long as there are enough others. Not ok, and all is as before,
-// where the nodes are too few.
+// where the nodes are too few. Of a file of a pack all of the pack is meant.
 Status renew(const layout::Manifest& manifest, const std::vector<std::string>& nodes, const Settings& settings);
 
 // The version's content, checked, in a new file at `path`, or `over` the bytes of one of that size. `progress`: false ends it.

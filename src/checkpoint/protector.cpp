@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "checkpoint/leftovers.hpp"
 #include "checkpoint/roll.hpp"
 #include "checkpoint/shared.hpp"
+#include "layout/pack.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -19,6 +21,23 @@ namespace {
 
 constexpr uint64_t most_rolled_bytes = 64 << 20;
 constexpr unsigned most_incomplete_looks = 8;
+
+// What one pack has room for: of files that are all smaller than `below`.
+class PackInTheMaking {
+ public:
+  explicit PackInTheMaking(uint64_t below) : most_(std::min<size_t>(most_packed_files, size_t(std::max<uint64_t>(most_packed_bytes / below, 2)))) {}
+  bool takes(const layout::Version& version) const { return files_.size() < most_ && index_bytes_ + index_bytes_of(version) <= most_index_bytes; }
+  void add(ToPack file) {
+    index_bytes_ += index_bytes_of(file.version);
+    files_.push_back(std::move(file));
+  }
+  const std::vector<ToPack>& files() const { return files_; }
+
+ private:
+  const size_t most_;
+  uint64_t index_bytes_ = 0;
+  std::vector<ToPack> files_;
+};
 
 }  // namespace
 
@@ -42,15 +61,17 @@ Protector::Protector(Settings settings, Run run, const std::string& own, std::fu
   auto patterns = Patterns::parse(settings_.checkpoint, settings_.complete);
   const auto is_shared = [](const Pattern& one) { return one.is_shared(); };
   has_shared_ = patterns && std::any_of(patterns->all().begin(), patterns->all().end(), is_shared);
-  if (patterns && patterns->are_rolled()) patterns = Patterns::resolve(settings_.checkpoint, settings_.complete);
-  if (patterns && patterns->are_rolled()) patterns_ = std::move(*patterns);
+  is_rolled_ = patterns && patterns->are_rolled();
+  if (is_rolled_ || (patterns && settings_.pack_below_bytes > 0)) patterns = Patterns::resolve(settings_.checkpoint, settings_.complete);
+  if (patterns) patterns_ = std::move(*patterns);
+  is_rolled_ = patterns_ && is_rolled_;
 }
 
 Status Protector::begin() {
   HF_TRY(files_.make_all());
   const auto anew = files_.was_started_anew();
   if (!anew) return anew.status();
-  if (*anew && (patterns_ || has_shared_)) HF_TRY(catalog::make_file(fmt::format("{}/{}", files_.directory(), started_anew), 0600));
+  if (*anew && (is_rolled_ || has_shared_)) HF_TRY(catalog::make_file(fmt::format("{}/{}", files_.directory(), started_anew), 0600));
   if (*anew)
     for (const State state : {State::closed, State::protecting})
       for (const LocalName& name : files_.list(state))
@@ -104,9 +125,14 @@ bool Protector::end() {
 
 // First what one that was killed had in hands. No file goes back to a state of before: who looks for it lists them in their order, and would miss it.
 void Protector::protect_all() {
-  for (const LocalName& name : left_in_hands()) protect_taken(name, versions_);
-  for (const LocalName& name : files_.list(State::closed))
-    if (!has_writers(files_.path(State::closed, name))) protect_one(name);
+  protect_taken(left_in_hands(), versions_);
+  std::vector<LocalName> small, large;
+  for (const LocalName& name : files_.list(State::closed)) (is_small(State::closed, name) ? small : large).push_back(name);
+  const auto cannot_be_taken = [this](const LocalName& name) { return has_writers(files_.path(State::closed, name)) || !take(name); };
+  std::erase_if(small, cannot_be_taken);
+  protect_taken(small, versions_);
+  for (const LocalName& name : large)
+    if (!cannot_be_taken(name)) protect_taken({name}, versions_);
 }
 
 // What processes of several nodes have written is a version when all ranks are done with it. One of those who keep its record sees to that; where that one
@@ -166,7 +192,7 @@ bool Protector::renew_next() {
     looks_to_leave_out_ = 1u << incomplete_looks_;
     return false;
   }
-  asked_.insert(next->manifest.file_id);
+  asked_.insert(layout::stored(next->manifest).file_id);
   const auto renews = [&](bool now) {
     std::lock_guard lock(hands_->mutex);
     hands_->renews = now;
@@ -189,11 +215,12 @@ bool Protector::has_seen_all(const std::vector<catalog::FoundVersion>& found) co
 
 const catalog::FoundVersion* Protector::next_to_renew(const std::vector<catalog::FoundVersion>& found) const {
   for (const catalog::FoundVersion& one : found) {
-    const layout::Version& version = *one.manifest.version;
+    const layout::Manifest& stored = layout::stored(one.manifest);
+    const layout::Version& version = *stored.version;
     const bool ours = version.run == run_.id && version.attempt == run_.from->attempt && version.step == run_.from->step &&
                       run_.nodes[(version.rank + version.writer) % run_.nodes.size()] == own_;
     const bool possible = one.readable() && run_.nodes.size() >= size_t(one.manifest.geometry.scheme.width());
-    if (ours && possible && !one.is_complete() && !asked_.count(one.manifest.file_id)) return &one;
+    if (ours && possible && !one.is_complete() && !asked_.count(stored.file_id)) return &one;
   }
   return nullptr;
 }
@@ -215,13 +242,9 @@ bool Protector::take(const LocalName& name) {
   return taken;
 }
 
-void Protector::protect_one(const LocalName& name) {
-  if (take(name)) protect_taken(name, versions_);
-}
-
 bool Protector::protect_newer() {
   const auto name = take_newer();
-  if (name) protect_taken(*name, hands_->seen_beside);
+  if (name) protect_taken({*name}, hands_->seen_beside);
   return name.has_value();
 }
 
@@ -242,14 +265,69 @@ std::optional<LocalName> Protector::take_newer() {
   return newest && take(*newest) ? newest : std::nullopt;
 }
 
-void Protector::protect_taken(const LocalName& name, catalog::VersionList& versions) {
-  const auto now = protect_now(name);
-  if (now && now->lost_members) say_(fmt::format("{}: protected, but {} of its targets are lost", name.file, now->lost_members));
-  if (now) leave_room_after(name, versions);
-  else say_why(name, now.status());
+// Small ones of one step share a protected file: one commit for all of them.
+void Protector::protect_taken(const std::vector<LocalName>& names, catalog::VersionList& versions) {
+  std::map<uint64_t, std::vector<Taken>> small;  // by step
+  // One that a newer one of the same file replaces is dropped alone, and soon.
+  const auto is_replaced = [&](const LocalName& name) {
+    return std::any_of(names.begin(), names.end(), [&](const LocalName& other) { return other.file == name.file && other.number > name.number; });
+  };
+  for (const LocalName& name : names) {
+    auto version = version_now(name);
+    if (!version) let_go(name, version.status());
+    else if (is_small(State::protecting, name) && !is_replaced(name)) small[name.step].push_back({name, std::move(*version)});
+    else protect_alone({name, std::move(*version)}, versions);
+  }
+  for (auto& [step, files] : small) protect_small(std::move(files), versions);
+}
+
+// A file without a {rank} is one of its step, and may be opened by ranks of several nodes together.
+bool Protector::is_small(State state, const LocalName& name) const {
+  const auto named = patterns_ && name.kind == LocalName::of_user ? patterns_->match(name.file) : std::nullopt;
+  if (name.kind == LocalName::of_user && (!named || !patterns_->have_rank(named->part))) return false;
+  const auto found = settings_.pack_below_bytes > 0 ? catalog::look(files_.path(state, name), false) : Status(Kind::unsupported, "");
+  return found && found->size < settings_.pack_below_bytes;
+}
+
+// Of one step: one commit for as many as a pack has room for, and then the rest. Where there is only one, or the pack cannot be written, each has a
+// protected file of its own, and says for itself why it cannot be protected.
+void Protector::protect_small(std::vector<Taken> files, catalog::VersionList& versions) {
+  for (size_t first = 0; first < files.size();) {
+    PackInTheMaking pack(settings_.pack_below_bytes);
+    const size_t begin = first;
+    while (first < files.size() && pack.takes(files[first].version)) {
+      pack.add({files[first].version, files_.path(State::protecting, files[first].name)});
+      ++first;
+    }
+    const std::span<const Taken> in_it = std::span(files).subspan(begin, std::max<size_t>(first - begin, 1));
+    first = begin + in_it.size();
+    const auto now = in_it.size() > 1 ? protect_together(pack.files(), own_, settings_) : Result<ProtectedNow>(Status(Kind::unsupported, ""));
+    if (now) are_protected(in_it, *now, versions);
+    else std::for_each(in_it.begin(), in_it.end(), [&](const Taken& file) { protect_alone(file, versions); });
+  }
+}
+
+void Protector::protect_alone(const Taken& file, catalog::VersionList& versions) {
+  const auto now = file.version.roll ? protect_roll(file.version, own_, settings_)
+                                     : protect(files_.path(State::protecting, file.name), file.version, own_, settings_);
+  if (!now) return let_go(file.name, now.status());
+  are_protected({&file, 1}, *now, versions);
+}
+
+void Protector::are_protected(std::span<const Taken> files, const ProtectedNow& now, catalog::VersionList& versions) {
+  for (const auto& [name, version] : files)
+    if (now.lost_members) say_(fmt::format("{}: protected, but {} of its targets are lost", name.file, now.lost_members));
+  leave_room_after(files.front().name, versions);
   std::lock_guard lock(hands_->mutex);
-  (void)files_.move(name, State::protecting, now ? State::kept : State::failed);
-  if (now) files_.forget_dropped();
+  for (const auto& [name, version] : files) (void)files_.move(name, State::protecting, State::kept);
+  files_.forget_dropped();
+  for (const auto& [name, version] : files) std::erase(hands_->files, name);
+}
+
+void Protector::let_go(const LocalName& name, const Status& why) {
+  say_why(name, why);
+  std::lock_guard lock(hands_->mutex);
+  (void)files_.move(name, State::protecting, State::failed);
   std::erase(hands_->files, name);
 }
 
@@ -264,16 +342,12 @@ void Protector::leave_room_after(const LocalName& name, catalog::VersionList& ve
   if (const auto found = versions.look(run_.nodes, settings_.deadline_ms)) make_room(files_, run_, wanted, *found);
 }
 
-Result<ProtectedNow> Protector::protect_now(const LocalName& name) const {
-  const std::string path = files_.path(State::protecting, name);
-  if (!patterns_) return protect(path, name.version_in(run_), own_, settings_);
+Result<layout::Version> Protector::version_now(const LocalName& name) const {
+  if (!is_rolled_) return name.version_in(run_);
   HF_TRY(complete(name));
   const bool is_roll = name.kind != LocalName::of_user;
-  const auto content = is_roll ? catalog::read_small(path, most_rolled_bytes) : Result<std::string>("");
-  if (!content) return content.status();
-  const auto version = version_of(name, run_, *patterns_, *content);
-  if (!version) return version.status();
-  return is_roll ? protect_roll(*version, own_, settings_) : protect(path, *version, own_, settings_);
+  const auto content = is_roll ? catalog::read_small(files_.path(State::protecting, name), most_rolled_bytes) : Result<std::string>("");
+  return content ? version_of(name, run_, *patterns_, *content) : content.status();
 }
 
 // It may be the last file of its checkpoint.

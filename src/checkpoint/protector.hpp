@@ -1,11 +1,14 @@
-// What one node's programs have closed is protected, one file at a time, or two while a newer checkpoint waits, and what the checkpoint that the attempt began with has lost is made anew. States
-// are names (local.hpp): whoever goes on from where another one was killed lists them.
+// What one node's programs have closed is protected, small files of one step together and others one at a time, or two while a newer checkpoint waits.
+// What the checkpoint that the attempt began with has lost is made anew. States are names (local.hpp): whoever goes on from where another one was killed
+// lists them.
 #pragma once
 #include <functional>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/config.hpp"
 #include "base/status.hpp"
@@ -48,10 +51,19 @@ class Protector {
   std::vector<LocalName> left_in_hands() const;
   bool take(const LocalName& name);
   std::optional<LocalName> take_newer();
-  void protect_one(const LocalName& name);
-  void protect_taken(const LocalName& name, catalog::VersionList& versions);
+  // A file in "protecting", and the version that it becomes.
+  struct Taken {
+    LocalName name;
+    layout::Version version;
+  };
+  void protect_taken(const std::vector<LocalName>& names, catalog::VersionList& versions);
+  void protect_small(std::vector<Taken> files, catalog::VersionList& versions);
+  void protect_alone(const Taken& file, catalog::VersionList& versions);
+  void are_protected(std::span<const Taken> files, const ProtectedNow& now, catalog::VersionList& versions);
+  void let_go(const LocalName& name, const Status& why);
+  bool is_small(State state, const LocalName& name) const;
   void leave_room_after(const LocalName& name, catalog::VersionList& versions);
-  Result<ProtectedNow> protect_now(const LocalName& name) const;
+  Result<layout::Version> version_now(const LocalName& name) const;
   Status complete(const LocalName& name) const;
   void fail(const LocalName& name, const Status& status, State from = State::closed);
   void say_why(const LocalName& name, const Status& status);
@@ -61,8 +73,9 @@ class Protector {
   const std::string own_;
   const std::function<void(const std::string&)> say_;
   const LocalFiles files_;
-  std::optional<Patterns> patterns_;  // where rolls say what belongs to a checkpoint
-  bool has_shared_ = false;           // processes of several nodes may write a file
+  std::optional<Patterns> patterns_;
+  bool is_rolled_ = false;   // rolls say what belongs to a checkpoint
+  bool has_shared_ = false;  // processes of several nodes may write a file
   unsigned looks_ = 0, sealing_look_ = 0, looks_between_ = 1, turns_ = 0;
   catalog::VersionList versions_;
   std::set<std::string> asked_;     // ids of what was to be made anew

@@ -8,6 +8,7 @@
 #include "base/node_path.hpp"
 #include "catalog/pool.hpp"
 #include "checkpoint/protect.hpp"
+#include "layout/pack.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -154,6 +155,22 @@ std::optional<layout::Manifest> Surveyor::manifest_of(const std::string& file_id
   for (const catalog::FoundVersion& one : last_)
     if (one.manifest.file_id == file_id) return one.manifest;
   return {};
+}
+
+std::vector<std::vector<layout::Manifest>> Surveyor::stores_of(const std::vector<Protected>& old) const {
+  std::map<std::string, const layout::Manifest*> found;
+  for (const catalog::FoundVersion& one : last_) found[one.manifest.file_id] = &one.manifest;
+  std::vector<std::vector<layout::Manifest>> all;  // in the order of `old`
+  std::map<std::string, size_t> places;
+  for (const Protected& one : old) {
+    const auto version = found.extract(one.file_id);
+    if (version.empty()) continue;
+    const auto [at, first] = places.try_emplace(layout::stored(*version.mapped()).file_id, all.size());
+    if (first) all.emplace_back();
+    all[at->second].push_back(*version.mapped());
+  }
+  std::erase_if(all, [](const auto& files) { return files.size() < layout::versions_in(layout::stored(files.front())); });
+  return all;
 }
 
 namespace {

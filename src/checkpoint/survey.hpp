@@ -56,6 +56,8 @@ class Surveyor {
   Result<std::vector<Checkpoint>> look_at_versions();
   // Of a version that the last look has found.
   std::optional<layout::Manifest> manifest_of(const std::string& file_id) const;
+  // Of those of `old` that the last look has found, by what they are stored in: each list can go as a whole. A pack stays as long as any of its files does.
+  std::vector<std::vector<layout::Manifest>> stores_of(const std::vector<Protected>& old) const;
   const std::vector<catalog::FoundVersion>& last_versions() const { return last_; }
 
  private:

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -98,12 +99,8 @@ Json roll_to_json(const Roll& roll) {
   return json;
 }
 
-Json version_to_json(const Version& version) {
-  Json json;
-  json["run"] = version.run;
-  json["attempt"] = version.attempt.number;
-  if (version.attempt.id) json["attempt_id"] = id_text(version.attempt.id);
-  json["step"] = version.step;
+// What a version says beside its checkpoint.
+void file_to_json(const Version& version, Json& json) {
   json["rank"] = version.rank;
   json["ranks"] = version.ranks;
   json["number"] = version.number;
@@ -111,11 +108,32 @@ Json version_to_json(const Version& version) {
   if (version.written) json["written"] = version.written;
   if (version.turn) json["turn"] = version.turn;
   if (version.writers || version.writer) json["writer"] = version.writer;
-  if (!version.writers) return json;
+  if (!version.writers) return;
   json["writers"] = version.writers;
   if (!version.stem.empty()) json["stem"] = text_to_json(version.stem);
   if (version.roll) json["roll"] = roll_to_json(*version.roll);
+}
+
+Json version_to_json(const Version& version) {
+  Json json;
+  json["run"] = version.run;
+  json["attempt"] = version.attempt.number;
+  if (version.attempt.id) json["attempt_id"] = id_text(version.attempt.id);
+  json["step"] = version.step;
+  file_to_json(version, json);
   return json;
+}
+
+Json pack_to_json(const std::vector<Packed>& files) {
+  Json list = Json::array();
+  for (const Packed& file : files) {
+    Json& json = list.emplace_back();
+    json["offset"] = file.offset;
+    json["bytes"] = file.bytes;
+    json["mode"] = file.mode;
+    file_to_json(file.version, json);
+  }
+  return list;
 }
 
 void read_geometry(const Json& json, Geometry& g, std::string& complaint) {
@@ -234,22 +252,43 @@ void read_attempt_id(Fields& fields, Attempt& attempt) {
   (void)std::from_chars(digits.data(), digits.data() + digits.size(), attempt.id, 16);
 }
 
-void read_version(const Json& json, Version& v, std::string& complaint) {
+void read_file(const Json& json, Fields& fields, Version& v, std::string& complaint) {
   const bool has_writers = json.is_object() && json.contains("writers");
-  Fields fields(json, "version.", complaint);
-  fields.text("run", v.run, is_run);
-  fields.small("attempt", v.attempt.number, 1, most_ranks);
-  fields.number("step", v.step, 0, max_offset);
   fields.small("ranks", v.ranks, has_writers ? 0 : 1, most_ranks);
   fields.small("rank", v.rank, 0, has_writers ? v.ranks : v.ranks - 1);
   fields.small("number", v.number, 1, most_ranks);
   fields.text("file", v.file, is_absolute_or_empty);
   // Left out by writers from before there was such a thing.
-  if (complaint.empty() && json.contains("attempt_id")) read_attempt_id(fields, v.attempt);
   if (complaint.empty() && json.contains("written")) fields.number("written", v.written, 1, max_offset);
   if (complaint.empty() && json.contains("turn")) fields.small("turn", v.turn, 1, most_ranks);
   if (complaint.empty() && has_writers) read_writers(json, fields, v, complaint);
   else if (complaint.empty() && json.contains("writer")) fields.small("writer", v.writer, 1, most_ranks);  // of another rank's file
+}
+
+void read_version(const Json& json, Version& v, std::string& complaint) {
+  Fields fields(json, "version.", complaint);
+  fields.text("run", v.run, is_run);
+  fields.small("attempt", v.attempt.number, 1, most_ranks);
+  fields.number("step", v.step, 0, max_offset);
+  if (complaint.empty() && json.contains("attempt_id")) read_attempt_id(fields, v.attempt);
+  read_file(json, fields, v, complaint);
+}
+
+// One after another, each within the bytes that there are.
+void read_pack(const Json& list, Manifest& m, std::string& complaint) {
+  uint64_t end = 0;
+  for (const Json& entry : list) {
+    if (!complaint.empty()) return;
+    Fields fields(entry, "pack.", complaint);
+    Packed& file = m.pack.emplace_back();
+    file.version.run = m.version->run, file.version.attempt = m.version->attempt, file.version.step = m.version->step;
+    fields.number("offset", file.offset, end, m.size);
+    fields.number("bytes", file.bytes, 0, m.size - std::min(file.offset, m.size));
+    fields.small("mode", file.mode, 0, 0777);
+    read_file(entry, fields, file.version, complaint);
+    end = file.offset + file.bytes;
+  }
+  if (m.pack.empty()) complaint = "it is a pack of no files";
 }
 
 // What the fields say together: every offset that the formula can give must be one that a file can have.
@@ -287,13 +326,15 @@ void read_manifest(const Json& json, int format, Manifest& m, std::string& compl
   if (const Json* list = fields.list("journals", max_journals)) read_journals(*list, m, complaint);
   if (format >= 2) fields.number("lone", m.lone, 0, max_offset);
   if (complaint.empty() && json.contains("cut_to")) fields.number("cut_to", m.cut_to.emplace(0), 0, max_offset);
-  if (const Json* list = fields.list("members", max_pool_members)) read_members(*list, format < wide_manifest_format, m.members, complaint);
+  if (const Json* list = fields.list("members", max_pool_members)) read_members(*list, format != wide_manifest_format, m.members, complaint);
   if (const Json* state = fields.find("path_state")) read_path_state(*state, m.path_state, complaint);
   if (format >= pool_manifest_format) fields.flag("pool", m.pool);
   if (complaint.empty() && json.contains("job")) fields.text("job", m.job, is_run);
-  if (format == version_manifest_format)
+  if (format == version_manifest_format || format == pack_manifest_format)
     if (const Json* version = fields.find("version")) read_version(*version, m.version.emplace(), complaint);
-  if (complaint.empty() && m.geometry.is_wide() != (format >= wide_manifest_format))
+  if (format == pack_manifest_format && m.version)
+    if (const Json* list = fields.list("pack", max_packed_files)) read_pack(*list, m, complaint);
+  if (complaint.empty() && m.geometry.is_wide() != (format == wide_manifest_format))
     complaint = fmt::format("a manifest of format {} cannot have {} members", format, m.geometry.members);
   if (complaint.empty()) check_whole(m, complaint);
 }
@@ -305,7 +346,18 @@ bool Manifest::is_synced(uint64_t generation) const {
          std::find(open_generations.begin(), open_generations.end(), generation) == open_generations.end();
 }
 
+namespace {
+
+int format_of(const Manifest& m) {
+  if (m.geometry.is_wide()) return wide_manifest_format;
+  if (!m.version) return m.pool ? pool_manifest_format : manifest_format;
+  return m.pack.empty() ? version_manifest_format : pack_manifest_format;
+}
+
+}  // namespace
+
 std::string encode(const Manifest& m) {
+  assert(!m.within);  // a file of a pack has none
   Json json;
   json["file_id"] = m.file_id;
   json["set_id"] = m.set_id;
@@ -327,9 +379,9 @@ std::string encode(const Manifest& m) {
   if (m.pool) json["pool"] = true;
   if (!m.job.empty()) json["job"] = m.job;
   if (m.version) json["version"] = version_to_json(*m.version);
-  const bool wide = m.geometry.is_wide();
-  const int format = wide ? wide_manifest_format : m.version ? version_manifest_format : m.pool ? pool_manifest_format : manifest_format;
-  return seal("manifest", format, json.dump(wide ? -1 : 1, ' ', false, Json::error_handler_t::replace));
+  if (!m.pack.empty()) json["pack"] = pack_to_json(m.pack);
+  const bool is_long = m.geometry.is_wide() || !m.pack.empty();
+  return seal("manifest", format_of(m), json.dump(is_long ? -1 : 1, ' ', false, Json::error_handler_t::replace));
 }
 
 namespace {
@@ -340,7 +392,7 @@ Result<Manifest> decode_anew(ByteView bytes) {
   };
   if (bytes.size() > max_manifest_bytes) return damaged("it is larger than any manifest can be");
   const std::string_view sealed(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  auto text = unseal("manifest", wide_manifest_format, sealed);
+  auto text = unseal("manifest", newest_manifest_format, sealed);
   if (!text) return text.status();
   int format = 1;
   while (!unseal("manifest", format, sealed).ok()) ++format;

@@ -5,6 +5,7 @@
 // that could leave a target. The newest epoch among M+1 members, or the sidecar's, is the truth.
 #pragma once
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,10 +23,13 @@ inline constexpr int manifest_format = 2;          // 2: openers that know of ea
 inline constexpr int pool_manifest_format = 3;     // of files on pools alone; all others keep what older readers know
 inline constexpr int version_manifest_format = 4;  // of versions of checkpoints, which are on pools too
 inline constexpr int wide_manifest_format = 5;     // of files of more than max_members members, which are on pools too
+inline constexpr int pack_manifest_format = 6;     // of small files of a checkpoint that share one protected file
+inline constexpr int newest_manifest_format = pack_manifest_format;
 inline constexpr uint64_t max_manifest_bytes = 1 << 20;
 inline constexpr size_t max_open_generations = 4096;  // decode() refuses more of either
 inline constexpr size_t max_nodes = 2000;             // of one member; a Lustre file has no more stripes
 inline constexpr size_t max_rolled_files = 65536;     // of one roll; a manifest has room for fewer where their names are long
+inline constexpr size_t max_packed_files = 4096;      // of one pack
 inline constexpr size_t max_journals = 16384;         // one per rank of the largest job, and some
 
 struct ManifestMember {
@@ -76,6 +80,14 @@ struct Version {
   bool operator==(const Version&) const = default;
 };
 
+// A file of a pack (pack.hpp), by its place in the bytes that they share.
+struct Packed {
+  Version version;
+  uint64_t offset = 0, bytes = 0;
+  uint32_t mode = 0644;
+  bool operator==(const Packed&) const = default;
+};
+
 struct Manifest {
   std::string file_id;    // 32 hex digits
   std::string set_id;     // of the target set; empty for a single directory
@@ -100,6 +112,10 @@ struct Manifest {
   bool pool = false;                    // its members are directories of a pool: they are known by their uuids alone, and no marker names the others
   std::string job = {};                 // of `holdfast run`, that has written this or one before it last (16 hex digits); empty: not known
   std::optional<Version> version = {};  // it has no path of the user's, no sidecar, no journal, and no other manifest than this one
+  std::vector<Packed> pack = {};        // what it holds, where it is a pack; `version` is that of its first file, less what that lists
+  // Never stored: this is a file of that pack, at that offset. file_in() of pack.hpp makes it.
+  std::shared_ptr<const Manifest> within = {};
+  uint64_t offset_within = 0;
   bool operator==(const Manifest&) const = default;
 
   // One copy of the manifest is enough to know the whole file: none was before it and none comes after it.

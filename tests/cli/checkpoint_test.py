@@ -5,6 +5,15 @@ import subprocess
 from command import BINARY, CommandTest
 
 PATTERN = "ck/ck.{step}.{rank}"
+# To all protectors of the job.
+STRIKE = """
+import os, signal, sys
+run = os.popen("ps -o ppid= -p " + os.environ["LAUNCHER"]).read().strip()
+for child in os.popen("ps -o pid=,comm= --ppid " + run):
+    pid, name = child.split(None, 1)
+    if name.strip() == "protector":
+        os.kill(int(pid), getattr(signal, "SIG" + sys.argv[1]))
+"""
 
 
 class CheckpointTest(CommandTest):
@@ -23,6 +32,12 @@ class CheckpointTest(CommandTest):
         os.chmod(launcher, 0o755)
         return self.holdfast("run", "--simulate-nodes", str(nodes), "--protect", scheme, "--checkpoint", pattern, "--library", "posix", *options, "--",
                              launcher, script, expect=expect)
+
+    def strike_protectors(self, signal):
+        """For the job's own script: a signal to all protectors of the job."""
+        with open(self.path("strike.py"), "w") as file:
+            file.write(STRIKE)
+        return f"LAUNCHER=$PPID python3 strike.py {signal}"
 
     def command(self, *words):
         """For the job's own script."""

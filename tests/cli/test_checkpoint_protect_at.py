@@ -8,15 +8,6 @@ from command import BINARY
 
 # As another process sees it, which the job serves nothing.
 LOOK = f"env -u LD_PRELOAD {BINARY} checkpoints --json"
-# To all protectors of the job.
-SIGNAL = """
-import os, signal, sys
-run = os.popen("ps -o ppid= -p " + os.environ["LAUNCHER"]).read().strip()
-for child in os.popen("ps -o pid=,comm= --ppid " + run):
-    pid, name = child.split(None, 1)
-    if name.strip() == "protector":
-        os.kill(int(pid), getattr(signal, "SIG" + sys.argv[1]))
-"""
 
 
 class CheckpointProtectAt(CheckpointTest):
@@ -42,9 +33,7 @@ class CheckpointProtectAt(CheckpointTest):
 
     def stopped(self, script, *options):
         """A job whose protectors stand still while its script runs."""
-        with open(self.path("strike.py"), "w") as file:
-            file.write(SIGNAL)
-        return self.job(f"export LAUNCHER=$PPID; python3 strike.py STOP; {script}; python3 strike.py CONT", *options)
+        return self.job(f"{self.strike_protectors('STOP')}; {script}; {self.strike_protectors('CONT')}", *options)
 
     def test_where_it_is_not_protected_in_time_one_line_says_so_and_the_close_succeeds(self):
         done = self.stopped("echo one > ck/ck.10.0 && echo closed > seen", "--lock-patience", "300ms")

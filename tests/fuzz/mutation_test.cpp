@@ -5,6 +5,7 @@
 #include <random>
 
 #include "fuzz/targets.hpp"
+#include "layout/pack.hpp"
 
 namespace holdfast::fuzz {
 namespace {
@@ -22,6 +23,16 @@ layout::Manifest example(bool single) {
   m.open_generations = {5, 7};
   m.journals = {"4.0", "7.12"};
   m.members.assign(6, {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "/mnt/t", true, "EIO"});
+  return m;
+}
+
+// Two small files of a checkpoint.
+layout::Manifest pack_example() {
+  layout::Manifest m = example(false);
+  m.path.clear(), m.open_generations.clear(), m.journals.clear();
+  m.pool = true;
+  const layout::Version first{"0123456789abcdef", 3, 30, 0, 2, 1, "/ck/30.0"}, second{"0123456789abcdef", 3, 30, 1, 2, 1, "/ck/30.1"};
+  layout::fill(m, {{first, 0, 4000, 0644}, {second, 4000, 5000, 0644}});
   return m;
 }
 
@@ -111,6 +122,20 @@ TEST(Fuzz, the_manifest_reader_behind_the_checksum_survives_any_text) {
     EXPECT_GT(accepted, 60) << "the mutations are too coarse to reach what comes after the first complaint";
     EXPECT_LT(accepted, 5000);
   }
+}
+
+TEST(Fuzz, the_reader_of_packs_behind_the_checksum_survives_any_text) {
+  const std::string text = *layout::unseal("manifest", layout::pack_manifest_format, layout::encode(pack_example()));
+  int accepted = 0;
+  for (uint64_t seed = 0; seed < 6000; ++seed) {
+    std::string changed = text;
+    Mutator(seed).change(changed);
+    const std::string sealed = layout::seal("manifest", layout::pack_manifest_format, changed);
+    manifest_text(sealed);
+    accepted += layout::decode(std::as_bytes(std::span(sealed.data(), sealed.size()))).ok();
+  }
+  EXPECT_GT(accepted, 60) << "the mutations are too coarse to reach what comes after the first complaint";
+  EXPECT_LT(accepted, 5000);
 }
 
 TEST(Fuzz, the_manifest_reader_survives_any_bytes) {

@@ -8,6 +8,7 @@
 #include "catalog/located.hpp"
 #include "catalog/marker.hpp"
 #include "layout/manifest.hpp"
+#include "layout/pack.hpp"
 #include "layout/row_record.hpp"
 #include "target/directory.hpp"
 
@@ -64,6 +65,21 @@ inline layout::Manifest manifest_5() {
         {std::string(30, 'b') + std::to_string(i + 10), "n" + std::to_string(i) + ":/nvme/me", i == 69, i == 69 ? "EIO at write" : ""});
   return m;
 }
+
+// Format 6: a pack. Of three files one is empty, and one a roll.
+inline layout::Manifest manifest_6() {
+  layout::Manifest m = manifest_3();
+  m.path.clear(), m.open_generations.clear(), m.journals.clear();
+  m.lone = 0, m.cut_to.reset(), m.path_state = {};
+  const layout::Version first{"0123456789abcdef", {3, 0x00000000ffc00011}, 30, 3, 3, 1, "/ck/30/a.0", 17, 5, 3, 0, "/ck/a.0"};
+  layout::Version second = first, roll = first;
+  second.file = "/ck/30/a.1", second.stem = "/ck/a.1", second.written = 18, second.writer = 1;
+  roll.file = "/roll.30.of.0", roll.stem = "", roll.roll = layout::Roll{false, {{"/ck/30/a.0", 1, 17}}};
+  layout::fill(m, {{first, 0, m.size, 0640}, {second, m.size, 0, 0600}, {roll, m.size, 0, 0600}});
+  return m;
+}
+inline constexpr const char* first_id_in_6 = "4811cc0f1f146cc479a69034ccddeeff";
+
 inline catalog::PoolMarker pool_marker_2() { return {"ffeeddccbbaa99887766554433221100", "0123456789abcdef0123456789abcdef", "n3"}; }
 
 inline constexpr uint64_t record_key = 0x1234567890abcdef;

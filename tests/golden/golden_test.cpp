@@ -249,6 +249,16 @@ TEST(GoldenFormat5, the_manifest_of_a_wide_file_is_read_field_by_field_and_writt
   EXPECT_EQ(layout::encode(manifest_5()), std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
+TEST(GoldenFormat6, the_manifest_of_a_pack_is_read_field_by_field_and_written_as_ever) {
+  const Bytes bytes = bytes_of(folder(6) / "manifest");
+  auto manifest = layout::decode(bytes);
+  ASSERT_TRUE(manifest.ok()) << manifest.status().sentence();
+  EXPECT_EQ(*manifest, manifest_6());
+  EXPECT_EQ(layout::encode(manifest_6()), std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  const auto pack = std::make_shared<const layout::Manifest>(*manifest);
+  EXPECT_EQ(layout::file_in(pack, 0).file_id, first_id_in_6) << "others name versions by their ids";
+}
+
 TEST(GoldenFormat2, the_trees_are_read_byte_by_byte) {
   for (const Tree& tree : trees) {
     Copy copy(tree.name, 2);

@@ -90,15 +90,21 @@ int write_wide(const fs::path& folder) {
   return write_file(folder / "manifest", layout::encode(manifest_5())) ? 0 : 1;
 }
 
+int write_pack(const fs::path& folder) {
+  fs::create_directories(folder);
+  return write_file(folder / "manifest", layout::encode(manifest_6())) ? 0 : 1;
+}
+
 }  // namespace
 }  // namespace holdfast::golden
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::string_view(argv[1]) == "--pool" && !holdfast::golden::fs::exists(argv[2])) return holdfast::golden::write_pool(argv[2]);
   if (argc == 3 && std::string_view(argv[1]) == "--wide" && !holdfast::golden::fs::exists(argv[2])) return holdfast::golden::write_wide(argv[2]);
+  if (argc == 3 && std::string_view(argv[1]) == "--pack" && !holdfast::golden::fs::exists(argv[2])) return holdfast::golden::write_pack(argv[2]);
   if (argc == 3 && std::string_view(argv[1]) == "--log" && !holdfast::golden::fs::exists(argv[2])) return holdfast::golden::write_log(argv[2]);
   if (argc != 2 || holdfast::golden::fs::exists(argv[1])) {
-    std::fprintf(stderr, "usage: golden_write [--log|--pool|--wide] FOLDER (that does not exist yet: golden files are never written again)\n");
+    std::fprintf(stderr, "usage: golden_write [--log|--pack|--pool|--wide] FOLDER (that does not exist yet: golden files are never written again)\n");
     return 2;
   }
   return holdfast::golden::run(argv[1]);

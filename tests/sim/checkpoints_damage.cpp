@@ -60,13 +60,17 @@ void CheckpointsWorld::check_damage() {
   (void)attempt(true);
 }
 
+// What is stored together is damaged together.
 void CheckpointsWorld::damage(int node, const std::string& file_id) {
-  for (const auto& [name, directory] : site_.disks[size_t(node)].root->entries)
-    if (const auto manifest = final_manifest_in(name, *directory); manifest && manifest->file_id == file_id) {
-      flip_a_bit_below(*directory, random_);
-      count(Did::bits_turned);
-    }
-  model_.held[size_t(node)].erase(file_id);
+  std::set<std::string>& held = model_.held[size_t(node)];
+  for (const auto& [name, directory] : site_.disks[size_t(node)].root->entries) {
+    const auto manifests = final_manifests_in(name, *directory);
+    if (std::none_of(manifests.begin(), manifests.end(), [&](const auto& one) { return one.file_id == file_id; })) continue;
+    flip_a_bit_below(*directory, random_);
+    count(Did::bits_turned);
+    for (const layout::Manifest& one : manifests) held.erase(one.file_id);
+  }
+  held.erase(file_id);
 }
 
 }  // namespace holdfast::sim

@@ -49,11 +49,13 @@ constexpr std::pair<Did, uint64_t> in_a_thousand[] = {
     {Did::damage_beyond, 50},       {Did::drained, 500},
     {Did::drains_killed, 100},      {Did::begun_from_plain_files, 20},
     {Did::closes_protected, 50},    {Did::numbers_given_again, 3},
+    {Did::files_packed, 200},       {Did::packs_made_anew, 10},
 };
 
 // Of those whose ranks write several files of a step. A job that dies leaves its last step unsaid.
 constexpr std::pair<Did, uint64_t> rolled_in_a_thousand[] = {
-    {Did::checkpoints_whole, 1000}, {Did::begun_from_one, 500}, {Did::files_read, 1000}, {Did::ranks_killed, 800}, {Did::versions_dropped, 2000},
+    {Did::checkpoints_whole, 1000}, {Did::begun_from_one, 500}, {Did::files_read, 1000},    {Did::ranks_killed, 800},
+    {Did::versions_dropped, 2000},  {Did::files_packed, 800},   {Did::packs_made_anew, 80},
 };
 
 void expect_all_was_done(uint64_t count, const Counts& done, std::span<const std::pair<Did, uint64_t>> at_least) {

@@ -12,6 +12,7 @@
 #include "checkpoint/shared.hpp"
 #include "checkpoint/together.hpp"
 #include "checkpoint/unread.hpp"
+#include "layout/pack.hpp"
 
 namespace holdfast::sim {
 
@@ -43,6 +44,8 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, Family family)
   site_.by_agents = seed % 5 == 4;
   settings_.protect_at_close = seed % 16 == 5;
   settings_.lock_patience_ms = 100'000;
+  packs_ = seed / 3 % 4 == (family == Family::rolled ? 2 : 1);
+  if (!packs_) settings_.pack_below_bytes = 0;
   site_.boot_id = [this] {
     const auto process = at_.find(Schedule::current_rank());
     return process == at_.end() ? "" : fmt::format("{}", boots_[process->second]);
@@ -247,7 +250,7 @@ void CheckpointsWorld::start_ranks() {
   for (uint32_t rank = 0; rank < ranks_; ++rank) {
     RankOf& one = job_.emplace_back();
     one.number = rank;
-    one.node = node_of(run_.nodes[(rank + run_.attempt.number) % run_.nodes.size()]);
+    one.node = node_of(run_.nodes[((packs_ ? rank / 2 : rank) + run_.attempt.number) % run_.nodes.size()]);
     one.front = Front::make(settings_, *patterns, run_, {rank, ranks_, site_.disks[size_t(one.node)].address});
   }
 }
@@ -312,13 +315,12 @@ void CheckpointsWorld::look_and_tidy() {
   if (!all) return;
   for (const checkpoint::Checkpoint& one : *all)
     if (one.run == run_.id && one.endures()) promise(one);
-  for (const checkpoint::Protected& old : to_drop(*all, run_.id, keep_)) {
-    const auto manifest = surveyor_->manifest_of(old.file_id);
-    if (!manifest) continue;
-    count(Did::versions_dropped);
-    note(fmt::format("drops {} of step {} of attempt {}", old.version.file, old.version.step, text_of(old.version.attempt)));
+  for (const std::vector<layout::Manifest>& files : surveyor_->stores_of(to_drop(*all, run_.id, keep_))) {
+    count(Did::versions_dropped, files.size());
+    for (const layout::Manifest& old : files)
+      note(fmt::format("drops {} of step {} of attempt {}", old.version->file, old.version->step, text_of(old.version->attempt)));
     dropping_ = true;
-    (void)checkpoint::drop(*manifest, run_.attempt, settings_);
+    (void)checkpoint::drop(files, run_.attempt, settings_);
     dropping_ = false;
   }
 }
@@ -352,16 +354,18 @@ void CheckpointsWorld::promise(const checkpoint::Checkpoint& one) {
   note(fmt::format("step {} of attempt {} is whole (round {})", one.step, text_of(one.attempt), round->second));
 }
 
-// Of a roll the manifest is all that is needed.
+// Of a roll the manifest is all that is needed, unless it lies beside files in a pack.
 void CheckpointsWorld::promise(CheckpointsModel::Promise& promise, const checkpoint::Protected& file, bool is_new) {
   const auto manifest = surveyor_->manifest_of(file.file_id);
   CheckpointsModel::File& kept = promise.files[file.version.file];
   if (!manifest || kept.id == file.file_id) return;
   const auto& scheme = manifest->geometry.scheme;
   const int of_row = is_shared() ? manifest->geometry.members - scheme.m : scheme.k;  // rows go round more nodes than they are wide
-  kept = {file.file_id, CheckpointsModel::key_of(file.version, file.written_on()), file.version.roll ? 1 : of_row, scheme.width()};
+  kept = {file.file_id, CheckpointsModel::key_of(file.version, file.written_on()), file.version.roll && !manifest->within ? 1 : of_row,
+          scheme.width()};
   for (const std::string& address : file.on) model_.held[size_t(node_of(address))].insert(file.file_id);
   count(Did::files_made_anew, !is_new);
+  count(is_new ? Did::files_packed : Did::packs_made_anew, manifest->within != nullptr);
 }
 
 // What was made anew is kept by other nodes, and what it took the place of is gone. Nobody of the job has told of it yet.
@@ -374,8 +378,8 @@ void CheckpointsWorld::learn_of_renewal(CheckpointsModel::File& file) {
   std::map<std::string, std::vector<size_t>> holders;  // by id
   for (size_t node = 0; node < site_.disks.size(); ++node)
     for (const auto& [name, directory] : site_.disks[node].root->entries)
-      if (const auto manifest = final_manifest_in(name, *directory); manifest && CheckpointsModel::key_of(*manifest) == file.key)
-        holders[manifest->file_id].push_back(node);
+      for (const layout::Manifest& manifest : final_manifests_in(name, *directory))
+        if (CheckpointsModel::key_of(manifest) == file.key) holders[manifest.file_id].push_back(node);
   const auto old = holders.find(file.id);
   if (old != holders.end() && std::any_of(old->second.begin(), old->second.end(), [this](size_t node) { return is_reached(int(node)); })) return;
   for (const auto& [id, nodes] : holders) {
@@ -386,14 +390,19 @@ void CheckpointsWorld::learn_of_renewal(CheckpointsModel::File& file) {
   }
 }
 
-std::optional<layout::Manifest> CheckpointsWorld::final_manifest_in(const std::string& name, const Inode& directory) const {
+std::vector<layout::Manifest> CheckpointsWorld::final_manifests_in(const std::string& name, const Inode& directory) const {
   if (!directory.directory() || !catalog::is_file_directory(name)) return {};
   const InodePtr text = site_.tree.find(directory, "manifest");
   if (!text) return {};
   Bytes bytes(text->now.size());
   text->now.read(0, bytes);
   auto manifest = layout::decode(bytes);
-  return manifest && manifest->is_final() ? std::optional(std::move(*manifest)) : std::nullopt;
+  if (!manifest || !manifest->is_final()) return {};
+  if (manifest->pack.empty()) return {std::move(*manifest)};
+  const auto pack = std::make_shared<const layout::Manifest>(std::move(*manifest));
+  std::vector<layout::Manifest> files;
+  for (size_t i = 0; i < pack->pack.size(); ++i) files.push_back(layout::file_in(pack, i));
+  return files;
 }
 
 // --- what happens
@@ -497,8 +506,8 @@ bool CheckpointsWorld::is_there(const CheckpointsModel::Promise& promise) const 
   return std::all_of(promise.files.begin(), promise.files.end(), [this](const auto& file) {
     const auto has_it = [&](const NodeDisk& disk) {
       return std::any_of(disk.root->entries.begin(), disk.root->entries.end(), [&](const auto& entry) {
-        const auto manifest = final_manifest_in(entry.first, *entry.second);
-        return manifest && manifest->file_id == file.second.id;
+        const auto manifests = final_manifests_in(entry.first, *entry.second);
+        return std::any_of(manifests.begin(), manifests.end(), [&](const auto& manifest) { return manifest.file_id == file.second.id; });
       });
     };
     return std::count_if(site_.disks.begin(), site_.disks.end(), has_it) >= file.second.least;
@@ -514,16 +523,15 @@ void CheckpointsWorld::check_nothing_is_left() {
   if (kept < keep_) return;
   for (size_t node = 0; node < site_.disks.size(); ++node)
     for (const auto& [name, directory] : site_.disks[node].root->entries) {
-      const auto manifest = final_manifest_in(name, *directory);
-      if (!manifest) {
-        if (catalog::is_file_directory(name) && deaths_ == 0) found(fmt::format("n{} has an orphan", node + 1));
-        continue;
+      const auto manifests = final_manifests_in(name, *directory);
+      if (manifests.empty() && catalog::is_file_directory(name) && deaths_ == 0) found(fmt::format("n{} has an orphan", node + 1));
+      for (const layout::Manifest& manifest : manifests) {
+        if (manifest.version->run != run_.id) continue;  // came back with its node
+        const auto* const write = model_.named(CheckpointsModel::key_of(manifest));
+        if (write && write->round < oldest)
+          return found(fmt::format("n{} keeps {} of step {} of attempt {}, which was dropped", node + 1, manifest.version->file,
+                                   manifest.version->step, text_of(manifest.version->attempt)));
       }
-      if (manifest->version->run != run_.id) continue;  // came back with its node
-      const auto* const write = model_.named(CheckpointsModel::key_of(*manifest));
-      if (write && write->round < oldest)
-        return found(fmt::format("n{} keeps {} of step {} of attempt {}, which was dropped", node + 1, manifest->version->file,
-                                 manifest->version->step, text_of(manifest->version->attempt)));
     }
 }
 

@@ -67,6 +67,8 @@ enum class Did : uint8_t {
   files_shared,
   units_kept,
   units_summed,
+  files_packed,
+  packs_made_anew,
   count,
 };
 inline constexpr const char* did_names[] = {"attempts",
@@ -110,7 +112,9 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "numbers of attempts given again",
                                             "files that all ranks have written",
                                             "nodes that kept their units of a file made anew",
-                                            "sums that nodes made of units"};
+                                            "sums that nodes made of units",
+                                            "files that share a protected file",
+                                            "such files that were made anew"};
 static_assert(std::size(did_names) == size_t(Did::count));
 
 inline constexpr const char* directory_of_all = "/data/ck";
@@ -172,7 +176,8 @@ class CheckpointsWorld {
   bool is_of_slots() const { return naming_ == Naming::slots || naming_ == Naming::many_slots || naming_ == Naming::shared_slots; }
   void learn_of_renewals();
   void learn_of_renewal(CheckpointsModel::File& file);
-  std::optional<layout::Manifest> final_manifest_in(const std::string& name, const Inode& directory) const;
+  // Of the version that a directory has, or of each file of its pack.
+  std::vector<layout::Manifest> final_manifests_in(const std::string& name, const Inode& directory) const;
   uint64_t step_of(uint64_t round) const;
   void settle_down();
   void check_calm_attempt(bool well);
@@ -239,6 +244,7 @@ class CheckpointsWorld {
   Naming naming_;
   uint32_t ranks_ = 1;
   size_t keep_ = 1;
+  bool packs_ = false;  // small files share protected files, and ranks their nodes
   checkpoint::Run run_;
   uint64_t runs_ = 0;
   bool counts_down_ = false;

@@ -26,6 +26,11 @@ constexpr Record records[] = {
      .help = "When close returns, a checkpoint is on its own node only (background), or protected as well (close)",
      .more = "With close, the wait takes at most --lock-patience. If the checkpoint cannot be protected, one line says why, and the "
              "close still succeeds."},
+    {.key = "pack_below",
+     .kind = Size{&CheckpointSettings::pack_below_bytes, 0, 16ull << 20},
+     .value = "SIZE",
+     .help = "Files of a checkpoint that are smaller, and wait on one node, are protected together as one; 0: each by itself",
+     .more = "It takes one commit for all of them. Each is restored, drained and listed as a file of its own."},
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // What checkpoints read.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@ struct CheckpointSettings {
   std::vector<std::string> checkpoint;  // patterns of their files, with {step} and {rank}
   std::vector<std::string> complete;    // of those that are the last of their checkpoint
   bool protect_at_close = false;        // a close waits until its file is protected
+  uint64_t pack_below_bytes = 1 << 20;  // smaller files of one node and step share a protected file; 0: none do
 };
 
 }  // namespace holdfast

@@ -24,6 +24,7 @@
 #include "cli/job/drainer.hpp"
 #include "cli/job/live_runs.hpp"
 #include "cli/output.hpp"
+#include "layout/pack.hpp"
 
 namespace holdfast::cli {
 
@@ -122,11 +123,14 @@ std::optional<std::vector<catalog::FoundVersion>> in_place_of(const catalog::Fou
   return std::move(*now);
 }
 
+// Of a file of a pack all of the pack is meant.
 int show_verdict(const catalog::FoundVersion& one, const Result<engine::VerifyReport>& report) {
   const layout::Version& version = *one.manifest.version;
   if (!report) return fail_for(version.file, report.status());
-  show("{} (step {}, attempt {}): {}, {} rows, {} findings\n", version.file, version.step, version.attempt.number,
-       engine::health_name(report->status.health), report->rows, report->finding_count);
+  const size_t together = layout::versions_in(layout::stored(one.manifest));
+  show("{} (step {}, attempt {}): {}, {} rows{}, {} findings\n", version.file, version.step, version.attempt.number,
+       engine::health_name(report->status.health), report->rows, together > 1 ? fmt::format(" of {} files together", together) : "",
+       report->finding_count);
   if (report->lost_rows) return exit_lost;
   return report->finding_count || report->status.health != engine::Health::healthy ? exit_degraded : exit_ok;
 }
@@ -137,9 +141,17 @@ int verify(const Survey& survey, const Settings& settings) {
   std::deque<catalog::FoundVersion> left(survey.versions.begin(), survey.versions.end());
   std::set<std::string> met;
   for (const catalog::FoundVersion& one : left) met.insert(one.manifest.file_id);
+  std::map<std::string, Result<engine::VerifyReport>> packs;  // that were verified, by id
+  const auto report_of = [&](const layout::Manifest& manifest) {
+    const auto known = packs.find(layout::stored(manifest).file_id);
+    if (known != packs.end()) return known->second;
+    auto report = engine::verify(catalog::locate_version(manifest, settings), settings, [](uint64_t, uint64_t) { return !interrupted(); });
+    if (manifest.within) packs.emplace(manifest.within->file_id, report);
+    return report;
+  };
   for (; !left.empty(); left.pop_front()) {
     const catalog::FoundVersion& one = left.front();
-    const auto report = engine::verify(catalog::locate_version(one.manifest, settings), settings, [](uint64_t, uint64_t) { return !interrupted(); });
+    const auto report = report_of(one.manifest);
     const bool sound = report && report->finding_count == 0 && report->status.health == engine::Health::healthy;
     if (auto others = sound || interrupted() ? std::nullopt : in_place_of(one, settings)) {
       for (catalog::FoundVersion& other : *others)
@@ -261,8 +273,9 @@ int drop(const Survey& survey, const std::string& step, const Settings& settings
   if (Status free = check_nobody_needs(all, step, live); !free) return fail(free);
   const uint64_t dropped = count_files(all);
   if (dropped == 0) return fail(Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step)));
-  std::set<std::string> away;
+  std::set<std::string> away, stores;
   for (const catalog::FoundVersion& one : all.versions) {
+    if (!stores.insert(layout::stored(one.manifest).file_id).second) continue;  // it goes with its pack
     const catalog::Located located = catalog::locate_version(one.manifest, settings);
     if (Status gone = catalog::remove_version(located); !gone) return fail(gone);
     away.merge(away_of(located, survey));
@@ -285,14 +298,16 @@ int repair(const Survey& survey, const std::string& step, const Settings& settin
   catch_interrupts();
   int code = exit_ok;
   uint64_t looked_at = 0, renewed = 0;
+  std::set<std::string> stores;
   for (const catalog::FoundVersion& one : survey.versions) {
     if (interrupted()) return exit_stopped;
     const layout::Version& version = *one.manifest.version;
     if (std::to_string(version.step) != step) continue;
     ++looked_at;
+    if (!stores.insert(layout::stored(one.manifest).file_id).second) continue;  // with its pack
     const auto done = renew_version(one, survey.live, settings);
     if (!done) code = std::max(code, fail_for(version.file, done.status()));
-    else renewed += *done;
+    else if (*done) renewed += layout::versions_in(layout::stored(one.manifest));
   }
   if (looked_at == 0)
     return fail(Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step)));

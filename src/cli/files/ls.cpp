@@ -17,6 +17,7 @@
 #include "cli/files/merge_parts.hpp"
 #include "cli/files/report.hpp"
 #include "cli/files/sets.hpp"
+#include "cli/files/versions.hpp"
 #include "cli/output.hpp"
 #include "file/left_parts.hpp"
 
@@ -96,8 +97,7 @@ Result<std::vector<Row>> rows_of_target(const std::string& target, const Setting
   with_set.targets = {target};
   for (const layout::Manifest& m : *manifests) rows.push_back(row_of_manifest(m, target, with_set));
   if (const auto versions = catalog::VersionList().look({target}, settings.deadline_ms))
-    for (const catalog::FoundVersion& one : *versions)
-      rows.push_back({one.manifest.path, engine::file_status(catalog::locate_version(one.manifest, settings), settings)});
+    for (const catalog::FoundVersion& one : *versions) rows.push_back({one.manifest.path, status_of_version(one.manifest, settings)});
   return rows;
 }
 

@@ -132,8 +132,8 @@ void repair_version(const catalog::FoundVersion& version, const RepairOptions& o
   const auto renewed = renew_version(version, live, settings);
   if (!renewed) return reports.failed(path, renewed.status());
   const auto now = version_at(path, settings);
-  const auto status = now ? engine::file_status(catalog::locate_version(now->manifest, settings), settings)
-                          : Result<engine::FileStatus>(Status(Kind::not_found, "it was dropped meanwhile"));
+  const auto status =
+      now ? status_of_version(now->manifest, settings) : Result<engine::FileStatus>(Status(Kind::not_found, "it was dropped meanwhile"));
   if (!status) return reports.failed(path, status.status());
   nlohmann::json facts = json_of(*status);
   facts["made_anew"] = *renewed;

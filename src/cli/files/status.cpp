@@ -29,9 +29,10 @@ int status(const StatusOptions& options) {
   FileReports reports(options.json);
   for (const std::string& path : options.paths) {
     auto located = catalog::locate(path_from_here(path), *settings);
-    if (!located)
-      if (const auto version = version_at(path, *settings)) located = catalog::locate_version(version->manifest, *settings);
-    auto report = located ? engine::file_status(*located, *settings) : Result<engine::FileStatus>(located.status());
+    const auto version = located ? std::nullopt : version_at(path, *settings);
+    auto report = located   ? engine::file_status(*located, *settings)
+                  : version ? status_of_version(version->manifest, *settings)
+                            : Result<engine::FileStatus>(located.status());
     if (const std::string said = report ? "" : said_of_parts(path_from_here(path)); !said.empty()) {
       reports.found(exit_degraded, {{"path", path_from_here(path)}, {"health", "not joined"}, {"sentence", said}}, [&] { show("{}\n", said); });
       continue;

@@ -27,6 +27,12 @@ std::optional<catalog::FoundVersion> version_at(const std::string& path, const S
   return newest ? std::optional(*newest) : std::nullopt;
 }
 
+Result<engine::FileStatus> status_of_version(const layout::Manifest& version, const Settings& settings) {
+  auto status = engine::file_status(catalog::locate_version(version, settings), settings);
+  if (status && version.within) status->manifest = version;
+  return status;
+}
+
 bool lacks_something(const catalog::FoundVersion& version, const Settings& settings) {
   if (version.missing_members > 0) return true;
   const auto report =

@@ -7,6 +7,7 @@
 #include "base/config.hpp"
 #include "base/status.hpp"
 #include "catalog/versions.hpp"
+#include "engine/maintenance.hpp"
 
 namespace holdfast::cli {
 
@@ -15,6 +16,8 @@ std::vector<std::string> nodes_of(const Settings& settings);
 
 // The one that was written last. Nothing where a protected file stands at the path, or no node that answers has a version of it.
 std::optional<catalog::FoundVersion> version_at(const std::string& path, const Settings& settings);
+// Of a file of a pack: the health of the pack.
+Result<engine::FileStatus> status_of_version(const layout::Manifest& version, const Settings& settings);
 
 // Every unit and every checksum of it is looked at, unless a part is missing.
 bool lacks_something(const catalog::FoundVersion& version, const Settings& settings);

@@ -141,12 +141,14 @@ class Caretaker {
   void tidy(const std::vector<Checkpoint>& all) {
     if (const Checkpoint* const newest = newest_whole(all, run_.id)) see(seen_, *newest);
     drainer_.offer(all, surveyor_.last_versions(), run_.id, first_attempt_);
-    for (const checkpoint::Protected& old : to_drop(all, run_.id, size_t(options_.keep))) {
-      if (drainer_.needs(old.version) || (keeps_beginning_ && (is_of_beginning(old.version) || is_held(old.version)))) continue;
-      const auto found = surveyor_.manifest_of(old.file_id);
-      if (!found) continue;
-      (void)checkpoint::drop(*found, run_.attempt, settings_);
-      if (old.version.attempt >= first_attempt_ && !old.version.roll) before_.replaced(old.version.file);
+    auto old = to_drop(all, run_.id, size_t(options_.keep));
+    std::erase_if(old, [this](const checkpoint::Protected& one) {
+      return drainer_.needs(one.version) || (keeps_beginning_ && (is_of_beginning(one.version) || is_held(one.version)));
+    });
+    for (const std::vector<layout::Manifest>& files : surveyor_.stores_of(old)) {
+      (void)checkpoint::drop(files, run_.attempt, settings_);
+      for (const layout::Manifest& file : files)
+        if (file.version->attempt >= first_attempt_ && !file.version->roll) before_.replaced(file.version->file);
     }
   }
 

@@ -213,7 +213,8 @@ Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File&
   const auto found = state_->find_in_pool(file);
   if (!found) return found.status();
   const bool removed = *found && hidden && state_->number_here(*(*found)->manifest.version) <= *hidden;
-  const bool usable = *found && !removed && (*found)->is_complete();  // else it is being made anew just now, and this one goes
+  // One that is not complete is being made anew just now, and goes. One in a pack is no protected file of its own.
+  const bool usable = *found && !removed && (*found)->is_complete() && !(*found)->manifest.within;
   return usable ? std::optional((*found)->manifest) : std::nullopt;
 }
 

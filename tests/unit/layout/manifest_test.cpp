@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "layout/pack.hpp"
 #include "layout/sealed_text.hpp"
 
 namespace holdfast::layout {
@@ -209,8 +210,74 @@ TEST(Manifest, a_version_of_a_checkpoint_comes_back_and_is_final) {
   }
 }
 
+// Three files of one step in one protected file: the second is empty, and the third a roll.
+Manifest pack_example() {
+  Manifest pack = example();
+  pack.pool = true;
+  pack.path.clear();
+  pack.open_generations.clear();
+  pack.journals.clear();
+  pack.lone = 0;
+  pack.cut_to.reset();
+  pack.size = 1000;
+  const Version first{"0123456789abcdef", {3, 0xfedcba9876543210}, 30, 3, 3, 1, "/ck/30/a.0", 17, 5, 3, 0, "/ck/a.0"};
+  Version second = first, roll = first;
+  second.file = "/ck/30/a.1", second.writer = 1, second.number = 2;
+  roll.file = "/roll.30.of.0", roll.roll = Roll{false, {{"/ck/30/a.0", 1, 17}}};
+  fill(pack, {{first, 0, 990, 0640}, {second, 990, 0, 0600}, {roll, 995, 5, 0600}});
+  return pack;
+}
+
+TEST(Manifest, of_a_pack_comes_back_and_each_of_its_files_is_a_version) {
+  const std::string text = encode(pack_example());
+  const auto read = decode(view(text));
+  ASSERT_TRUE(read.ok()) << read.status().sentence();
+  EXPECT_EQ(*read, pack_example());
+  EXPECT_TRUE(read->is_final());
+  EXPECT_EQ(unseal("manifest", wide_manifest_format, text).status().kind(), Kind::version) << "who knows no packs";
+  const auto pack = std::make_shared<const Manifest>(*read);
+  std::set<std::string> ids{pack->file_id};
+  for (size_t i = 0; i < 3; ++i) {
+    const Manifest file = file_in(pack, i);
+    EXPECT_EQ(*file.version, pack->pack[i].version);
+    EXPECT_EQ(std::make_tuple(file.size, file.offset_within, file.mode),
+              std::make_tuple(pack->pack[i].bytes, pack->pack[i].offset, pack->pack[i].mode));
+    EXPECT_EQ(file.file_id.size(), 32u);
+    EXPECT_EQ(file.file_id.substr(24), pack->file_id.substr(24)) << "its node";
+    EXPECT_TRUE(ids.insert(file.file_id).second);
+    EXPECT_EQ(&stored(file), pack.get());
+  }
+  EXPECT_EQ(versions_in(*pack), 3u);
+  EXPECT_EQ(file_in(pack, 1).file_id, file_in(std::make_shared<const Manifest>(*read), 1).file_id) << "the same for everybody";
+}
+
+TEST(Manifest, a_pack_that_makes_no_sense_is_refused) {
+  const std::vector<std::pair<const char*, std::function<void(Json&)>>> forgeries{
+      {"no files", [](Json& j) { j["pack"] = Json::array(); }},
+      {"no list", [](Json& j) { j["pack"] = 3; }},
+      {"nothing said", [](Json& j) { j.erase("pack"); }},
+      {"no version", [](Json& j) { j.erase("version"); }},
+      {"a file that is a number", [](Json& j) { j["pack"][1] = 1; }},
+      {"files that overlap", [](Json& j) { j["pack"][1]["offset"] = 989; }},
+      {"a file beyond the end", [](Json& j) { j["pack"][2]["bytes"] = 6; }},
+      {"a file that begins beyond it", [](Json& j) { j["pack"][2]["offset"] = 1001; }},
+      {"so many bytes that they overflow", [](Json& j) { j["pack"][0]["bytes"] = ~0ull; }},
+      {"set-uid", [](Json& j) { j["pack"][0]["mode"] = 04755; }},
+      {"a relative path", [](Json& j) { j["pack"][0]["file"] = "ck"; }},
+      {"a rank of none", [](Json& j) { j["pack"][0]["rank"] = 4; }},
+      {"too many", [](Json& j) { j["pack"] = std::vector<Json>(max_packed_files + 1, j["pack"][1]); }},
+  };
+  const Json whole = Json::parse(*unseal("manifest", pack_manifest_format, encode(pack_example())));
+  for (const auto& [name, forge] : forgeries) {
+    Json json = whole;
+    forge(json);
+    EXPECT_EQ(decode(view(seal("manifest", pack_manifest_format, json.dump()))).status().kind(), Kind::corrupt) << name;
+  }
+  EXPECT_TRUE(decode(view(seal("manifest", version_manifest_format, whole.dump())))->pack.empty()) << "a version of before has none";
+}
+
 TEST(Manifest, a_newer_format_says_so_and_names_the_mend) {
-  auto read = decode(view(seal("manifest", wide_manifest_format + 1, "{\"anything\": []}")));
+  auto read = decode(view(seal("manifest", newest_manifest_format + 1, "{\"anything\": []}")));
   EXPECT_EQ(read.status().kind(), Kind::version);
   EXPECT_NE(read.status().sentence().find("install a newer Holdfast"), std::string::npos) << read.status().sentence();
 }
