@@ -7,6 +7,8 @@
 //     discard=1   the nodes' directories take units and records, and keep none
 //   checkpoint_bench renew own=ADDRESS nodes=ADDRESS,... rank=N
 //       renew   writes versions of that rank anew that lack a part, as a protector does;   drop   removes them
+//   checkpoint_bench small own=ADDRESS nodes=ADDRESS,... scheme=rs:4+2 files=N bytes=N
+//       alone, together   protects so many closed files of one step as the node's protector does, each by itself or in packs;   drop   removes them
 //   checkpoint_bench distributed rank=N group=N own=ADDRESS right=ADDRESS right_host=IP port=N right_port=N unit=BYTES
 //       code    codes the object `source` there;   check=ADDRESS,...   takes nodes away and makes anew what they had
 //   checkpoint_bench parity DIRECTORY [wrong]   four nodes in one process; whether their parity is right
@@ -19,6 +21,7 @@
 #include <iostream>
 #include <map>
 #include <random>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -27,10 +30,12 @@
 #include "catalog/pool.hpp"
 #include "catalog/versions.hpp"
 #include "checkpoint/protect.hpp"
+#include "checkpoint/protector.hpp"
 #include "coding/checksum.hpp"
 #include "coding/code.hpp"
 #include "distributed.hpp"
 #include "engine/write_once.hpp"
+#include "layout/pack.hpp"
 #include "target/filters.hpp"
 
 namespace {
@@ -206,6 +211,73 @@ class Renew {
   catalog::VersionList versions_;
 };
 
+// Files of as many ranks of one node, which have all closed theirs.
+class Small {
+ public:
+  static Result<Small> of(const Options& options) {
+    auto settings = Settings::load();
+    if (!settings) return settings.status();
+    settings->local = parts_of(options.at("nodes"));
+    settings->protect = options.at("scheme");
+    settings->checkpoint = {"/bench/ck.{step}.{rank}"};
+    const auto pool = catalog::open_pool(*settings);
+    if (!pool) return pool.status();
+    Small made;
+    made.settings_ = std::move(*settings), made.own_ = options.at("own");
+    made.files_ = uint32_t(number(options, "files")), made.bytes_ = size_t(number(options, "bytes"));
+    made.run_ = {.id = "00000000000000aa", .attempt = 1, .from = {}, .nodes = made.settings_.local};
+    return made;
+  }
+
+  Result<std::string> run(const std::string& what) {
+    Settings settings = settings_;
+    if (what == "drop") return drop();
+    if (what == "alone") settings.pack_below_bytes = 0;
+    else if (what != "together") return Status(Kind::invalid, what);
+    std::string said;
+    checkpoint::Protector protector(settings, run_, own_, [&said](const std::string& sentence) { said += sentence; });
+    HF_TRY(protector.begin());
+    HF_TRY(close_all(protector.files()));
+    const auto begin = Clock::now();
+    (void)protector.work();
+    const double seconds = seconds_since(begin);
+    const auto found = catalog::VersionList().look(settings.local, settings.deadline_ms);
+    if (!found) return found.status();
+    std::set<std::string> stores;
+    for (const catalog::FoundVersion& one : *found) stores.insert(layout::stored(one.manifest).file_id);
+    if (found->size() != files_ || !said.empty()) return Status(Kind::io, "not all is protected: " + said);
+    return fmt::format(R"({{"seconds": {:.6f}, "commits": {}}})", seconds, stores.size());
+  }
+
+ private:
+  Status close_all(const checkpoint::LocalFiles& files) {
+    ++step_;
+    for (uint32_t rank = 0; rank < files_; ++rank) {
+      const std::string file = fmt::format("/bench/ck.{}.{}", step_, rank);
+      std::ofstream out(files.path(checkpoint::State::closed, {step_, rank, files_, 1, file, ++written_}), std::ios::binary);
+      out << std::string(bytes_, char('a' + rank % 26));
+      if (!out.flush()) return Status(Kind::io, file);
+    }
+    return {};
+  }
+  Result<std::string> drop() {
+    const auto found = catalog::VersionList().look(settings_.local, settings_.deadline_ms);
+    if (!found) return found.status();
+    std::set<std::string> stores;
+    for (const catalog::FoundVersion& one : *found)
+      if (stores.insert(layout::stored(one.manifest).file_id).second)
+        HF_TRY(catalog::remove_version(catalog::locate_version(one.manifest, settings_)));
+    return std::string("{}");
+  }
+
+  Settings settings_;
+  std::string own_;
+  checkpoint::Run run_;
+  uint32_t files_ = 0;
+  size_t bytes_ = 0;
+  uint64_t step_ = 0, written_ = 0;
+};
+
 class Distribute {
  public:
   static Result<Distribute> of(const Options& options) {
@@ -318,6 +390,7 @@ int main(int count, char** arguments) {
   }
   if (what == "protect") return serve<Protect>(options);
   if (what == "renew") return serve<Renew>(options);
+  if (what == "small") return serve<Small>(options);
   if (what == "distributed") return serve<Distribute>(options);
   std::fputs("checkpoint_bench: is started by bench/checkpoints/links.py\n", stderr);
   return 2;

@@ -158,6 +158,16 @@ def rebuild(bench):
                  "ck-rebuild", size=6 * size // 4)]
 
 
+def packs(bench):
+    made = []
+    for size in (4 << 10, 64 << 10):
+        said = measured(bench, "packs", size, bench.pick(2, 5))
+        commits = {how: said[how][-1]["commits"] for how in ("alone", "together")}
+        made.append(line(f"64 files of {size >> 10} KiB of one node and step protected together, against each by itself (rs:4+2): {commits['together']} commit against "
+                         f"{commits['alone']}", said["together"], said["alone"], None, "ck-packs", size=64 * size, bound=False))
+    return made
+
+
 def groups():
     return {f"checkpoints-{name}": make for name, make in (("local", local), ("algorithms", algorithms), ("unshaped", unshaped), ("discarded", discarded), ("chunks", chunks), ("writers", writers),
-                                                           ("stencil", stencil), ("rebuild", rebuild))}
+                                                           ("stencil", stencil), ("rebuild", rebuild), ("packs", packs))}

@@ -16,7 +16,7 @@ from cluster import Nodes, ask_all, measure  # noqa: E402
 MIB = 1 << 20
 GROUP = 4
 SCHEMES = {"rep-2": "mirror:2", "rep-3": "mirror:3", "rep-4": "mirror:4", "rs-4": "rs:4+4", "rs-8": "rs:8+8"}
-NODES = {"algorithms": GROUP, "unshaped": GROUP, "discarded": 1, "chunks": 17, "writers": 17, "local": 8, "stencil": 8, "rebuild": 7}
+NODES = {"algorithms": GROUP, "unshaped": GROUP, "discarded": 1, "chunks": 17, "writers": 17, "local": 8, "stencil": 8, "rebuild": 7, "packs": 6}
 CHUNKS = [128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20]
 WRITERS = [1, 2, 4, 8, 16]
 
@@ -311,6 +311,24 @@ def rebuild(nodes, options):
     def plain():
         return {"seconds": nodes.send_plainly([(1, spare, count * options.bytes // 4)])}
     return measure({"rebuilt": lose_and_renew, "sent to the spare": plain}, options.repetitions, nodes)
+
+
+# ---- small files of many ranks of one node
+
+def packs(nodes, options):
+    """64 files of one step of one node, each protected by itself or as many together as wait."""
+    disk, files = "/dev/shm/disk", 64
+    everybody = range(1, nodes.count + 1)
+    nodes.start_agents(everybody, disk)
+    members = ",".join(f"n{node}:{disk}" for node in everybody)
+    worker = nodes.worker(*nodes.bench(1, "small", own=f"n1:{disk}", nodes=members, scheme="rs:4+2", files=files, bytes=options.bytes))
+
+    def side(how):
+        said = ask_all([worker], how)[1][0]
+        ask_all([worker], "drop")
+        return said
+    side("together")
+    return measure({how: lambda how=how: side(how) for how in ("together", "alone")}, options.repetitions, nodes)
 
 
 def main():
