@@ -79,7 +79,7 @@ class CheckpointPacks(CheckpointTest):
         self.assertEqual(self.states(), {30: "whole"})
 
     def test_an_mpi_program_that_loses_two_nodes_ends_with_the_same_bits(self):
-        """Three ranks on each of six of eight nodes."""
+        """Two or three ranks on each of eight nodes. It waits for its files to be protected, so that it cannot end before the nodes are lost."""
         launcher = shutil.which("mpirun.openmpi")
         if not launcher:
             self.skipTest("there is no Open MPI")
@@ -87,8 +87,8 @@ class CheckpointPacks(CheckpointTest):
         mpirun = [launcher, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(RANKS), self.path("jacobi"), "60", "10", "16"]
         native = subprocess.run(mpirun, cwd=self.dir, env=self.env, capture_output=True, text=True, check=True, timeout=120)
         shutil.rmtree(self.path("ck"))
-        done = self.holdfast("run", "--simulate-nodes", "8", "--simulate-loss", "1,4@30", "--protect", "rs:4+2", "--checkpoint", PATTERN, "--restarts", "1", "--",
-                             *mpirun, "50000")
+        done = self.holdfast("run", "--simulate-nodes", "8", "--simulate-loss", "1,4@30", "--protect", "rs:4+2", "--checkpoint", PATTERN, "--restarts", "1",
+                             "--protect-at", "close", "--", *mpirun, "100000")
         self.assertIn("attempt 2 begins with checkpoint", done.stderr)
         self.assertEqual(re.findall(r"checksum \w+", done.stdout), re.findall(r"checksum \w+", native.stdout))
         self.assertEqual(len(glob.glob(self.path("ck/ck.60.*"))), RANKS)

@@ -47,6 +47,7 @@ class ProtectNewer : public catalog::Scene {
 
 // With a node lost there is something to say of each file, while the first thread has it in hands still.
 TEST_F(ProtectNewer, while_an_older_one_is_in_hands) {
+  settings.pack_below_bytes = 0;  // each file by itself
   std::filesystem::remove_all(settings.local[3]);
   Protector* protector = nullptr;
   int times = 0;
