@@ -75,7 +75,15 @@ std::string environment_variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
-void forget_environment_variable(const char* name) { ::unsetenv(name); }
+// A shell has an unsetenv of its own, which knows of no variable yet when libraries are loaded.
+void forget_environment_variable(const char* name) {
+  ::unsetenv(name);
+  const size_t length = std::strlen(name);
+  char** to = environ;
+  for (char** from = environ; from && *from; ++from)
+    if (std::strncmp(*from, name, length) != 0 || (*from)[length] != '=') *to++ = *from;
+  if (to) *to = nullptr;
+}
 namespace {
 
 // As a shell's `~`; empty where neither the environment nor the system knows one.

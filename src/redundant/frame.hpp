@@ -68,6 +68,8 @@ enum class Word : uint16_t {
   awaits_all,
   may_tell,
   pointer,  // with the hub, about a shared file pointer; `subject` the file, `number` the rank's call; payload: that call, or where the pointer stood
+  failed,  // with the hub, about a call on a file of the replica's own; `subject` its place, `number` the answer, to it and then of all; payload: why
+  becomes,  // with the hub: this process is about to become another program; payload: which. Back, when all its twins are about to, too
 };
 
 enum LogPart : uint32_t {

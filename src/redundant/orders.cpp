@@ -35,9 +35,9 @@ std::string text_of_teams(const std::vector<int>& teams) {
 std::string text_of(const TeamOrders& orders) {
   std::string hub = orders.hub;
   std::replace(hub.begin(), hub.end(), '\n', ';');
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}\t{}", orders.team, orders.teams, int(orders.reach), int(orders.apart),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\t{}", orders.team, orders.teams, int(orders.reach), int(orders.apart),
                      orders.deadline_ms, hex_of(orders.secret), int(orders.compares_messages), int(orders.rehearses), orders.log_bytes,
-                     int(orders.logs_travel), int(orders.joins), int(orders.clock), text_of_teams(orders.follows), hub, orders.log);
+                     int(orders.logs_travel), int(orders.joins), int(orders.clock), orders.image, text_of_teams(orders.follows), hub, orders.log);
 }
 
 std::optional<TeamOrders> parse_orders(const std::string& text) {
@@ -46,7 +46,7 @@ std::optional<TeamOrders> parse_orders(const std::string& text) {
   std::string secret, follows;
   std::istringstream words(text);
   if (!(words >> orders.team >> orders.teams >> reach >> orders.apart >> orders.deadline_ms >> secret) || !from_hex(secret, orders.secret) ||
-      !(words >> orders.compares_messages >> orders.rehearses >> orders.log_bytes >> orders.logs_travel >> joins >> clock >> follows))
+      !(words >> orders.compares_messages >> orders.rehearses >> orders.log_bytes >> orders.logs_travel >> joins >> clock >> orders.image >> follows))
     return std::nullopt;
   for (const char team : follows)
     if (team >= '0' && team < '0' + most_teams) orders.follows.push_back(team - '0');

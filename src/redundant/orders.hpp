@@ -33,6 +33,7 @@ struct TeamOrders {
   enum Joins : uint8_t { from_the_beginning, if_it_can, where_it_resumes } joins = from_the_beginning;
   uint64_t log_bytes = 0;    // at most, of each rank
   bool logs_travel = false;  // teams are on several nodes: each rank's log stays on its own, and goes to whoever follows it over their connection
+  int image = 0;             // how many programs the process was before this one
   std::string log = {};      // the directory; none where nothing is started again
   std::string hub;           // endpoints, a line each
 };

@@ -19,6 +19,8 @@ class Progress {
   Progress();
   void calls() { add(page_->calls); }
   void asks() { add(page_->asked); }
+  // What comes then has a page of its own, which nobody reads: it is at no place that another one could be at.
+  void becomes_another(int team) { page_->calls.store(~uint64_t(0) - uint64_t(team), std::memory_order_relaxed); }
   raw::Fd take_memory() { return std::move(memory_); }  // none where there is no such memory
   // By another process.
   static std::optional<HowFar> read(int memory);

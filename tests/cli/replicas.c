@@ -581,6 +581,38 @@ static int pipes(const char *path) {
   return 0;
 }
 
+/* A file of each replica's own. The teams named have full disks. */
+static int fills(const char *free_disk, const char *full_disk, const char *teams, const char *how) {
+  char path[512], block[4096];
+  int answer = -1;
+  while (*teams && !is_of_team(*teams)) ++teams;
+  snprintf(path, sizeof path, "%s%.1s/scratch.%d", *teams ? full_disk : free_disk, teams, (int)getpid());
+  memset(block, 'x', sizeof block);
+  errno = 0;
+  if (!strcmp(how, "stream")) {
+    FILE *file = fopen(path, "w");
+    if (!file) return 1;
+    for (answer = 0; answer == 0;) {
+      if (fwrite(block, sizeof block, 1, file) != 1) answer = -1;
+      else if (ftell(file) >= 64 * (long)sizeof block) break;
+    }
+    if (fclose(file) != 0) answer = -1;
+  } else {
+    int fd = open(path, O_CREAT | O_RDWR, 0600);
+    if (fd < 0) return 1;
+    if (!strcmp(how, "allocate")) answer = -(errno = posix_fallocate(fd, 0, 1 << 18));
+    for (int i = 0; i < 64 && strcmp(how, "allocate"); ++i)
+      for (size_t left = sizeof block; left > 0; left -= (size_t)answer)
+        if ((answer = (int)write(fd, block, left)) <= 0) break;
+    close(fd);
+  }
+  const int error = errno;
+  FILE *out = fopen("out", "w");
+  fprintf(out, "%s\n", answer >= 0 ? "written" : strerror(error));
+  unlink(path);
+  return fclose(out);
+}
+
 int main(int count, char **words) {
   const char *what = count > 1 ? words[1] : "", *path = count > 2 ? words[2] : "file";
   if (!strcmp(what, "clocks")) return clocks(path);
@@ -588,6 +620,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "control")) return control(path);
   if (!strcmp(what, "pipes")) return pipes(path);
   if (!strcmp(what, "alone") && count > 3) return alone(path, words[3]);
+  if (!strcmp(what, "fills") && count > 5) return fills(path, words[3], words[4], words[5]);
   if (!strcmp(what, "slowdiffer")) return slowdiffer(path);
   if (!strcmp(what, "echo")) return echo();
   if (!strcmp(what, "names")) return names();

@@ -175,7 +175,7 @@ class Replicas(ReplicatedTest):
         library = os.path.join(os.path.dirname(self.binary), "../lib/libholdfast-posix.so")
         with socket.create_server(("127.0.0.1", 0)) as silent:
             port = silent.getsockname()[1]
-            orders = f"1 2 1 1 3000 {'0' * 64} 0 0 0 0 0 0 - tcp 127.0.0.1 {port};\t"
+            orders = f"1 2 1 1 3000 {'0' * 64} 0 0 0 0 0 0 0 - tcp 127.0.0.1 {port};\t"
             begun = time.monotonic()
             done = subprocess.run([PROGRAM, "exit", "0"], env={**self.env, "HOLDFAST_REPLICA": orders, "HOLDFAST_RANK": "0", "LD_PRELOAD": library}, timeout=60,
                                   capture_output=True, text=True, check=False)

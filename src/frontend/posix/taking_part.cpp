@@ -91,6 +91,7 @@ void take_part() {
   if (!orders) end(Status(Kind::invalid, "its orders make no sense"));
   const Status joined = redundant::Replica::join(*orders, std::atoi(rank.c_str()), 0, about_this_program(rank == "0"));
   if (!joined.ok()) end(joined);
+  if (orders->image > 0) return;  // its output is joined already
   if (const Status output = join_output(text, rank); !output.ok()) end(output);
   if (redundant::Replica::now()->is_joining()) mark_output_where_it_joins();
 }

@@ -47,6 +47,9 @@ def native(door):
     if "random" in door.words:
         bytes_there = "bytes > room ? std::abort() : void(), read_random(into, bytes)" if "room" in door.names() else "read_random(into, bytes)"
         return f"[=] {{ return is_random(fd) ? ({bytes_there}) : {call}; }}"
+    if (door.word("observe") or "").startswith("writes"):  # cut short in one replica alone
+        wanted = "bytes" if "bytes" in door.names() else "bytes_in(from, count)"
+        return f"[=] {{ return written_by_all(fd, {'offset' if 'offset' in door.names() else 'at_position'}, {wanted}, {call}); }}"
     return f"[=] {{ return {call}; }}"
 
 

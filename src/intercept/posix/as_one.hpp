@@ -7,6 +7,7 @@
 #include "catalog/user_files.hpp"
 #include "file/coordinated/names.hpp"
 #include "intercept/posix/descriptor_names.hpp"
+#include "intercept/posix/own_failures.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
 #include "intercept/posix/settings.hpp"
@@ -29,7 +30,7 @@ int as_one(file::Call call, int directory, const char* path, const std::string& 
     return native();
   const OurCode ours_now;
   const std::string full = catalog::absolute_path(full_path(directory, path));
-  if (is_each_replicas_own(*replica, full)) return native();
+  if (is_each_replicas_own(*replica, full)) return failure_of_all(directory, path, int(call), native());
   return file::once(*replica, call, full, other, done_before, native);
 }
 

@@ -27,6 +27,11 @@ using Moved = Result<int64_t>;
 
 iovec piece(const void* bytes, size_t count) { return {const_cast<void*>(bytes), count}; }
 std::span<const iovec> pieces(const iovec* list, int count) { return {list, size_t(std::max(count, 0))}; }
+size_t bytes_in(const iovec* list, int count) {
+  size_t bytes = 0;
+  for (const iovec& one : pieces(list, count)) bytes += one.iov_len;
+  return bytes;
+}
 Status mistake(int error) { return Status(error == EOPNOTSUPP ? Kind::unsupported : Kind::invalid, "", error); }
 
 constexpr int known_flags = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT | RWF_APPEND;
@@ -307,6 +312,7 @@ int reserve(int fd, off_t offset, off_t length, Native native) {
       error = status.to_errno();
     } else {
       error = native();
+      if (may_be_alone(error)) errno = error, (void)failure_of_all(fd, int(Counter::resizes), offset, -1), error = errno;
     }
     return error == 0 ? 0 : -1;
   });

@@ -6,6 +6,7 @@
 
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/observe.hpp"
+#include "intercept/posix/own_failures.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
 
@@ -48,12 +49,23 @@ auto either(int fd, Ours ours, Native native) -> decltype(native()) {
   return result;
 }
 
-// The same, counted where the job is profiled.
+// The same, counted where the job is profiled. What fails natively has failed in all replicas.
 template <class Ours, class Native>
 auto either(int fd, Call call, Ours ours, Native native) -> decltype(native()) {
+  const auto as_all = [=] {
+    const auto answer = native();
+    return answer == decltype(answer)(-1) && may_be_alone(errno) ? decltype(answer)(failure_of_all(fd, int(call.kind), call.place, -1)) : answer;
+  };
   if (observes()) [[unlikely]]
-    return watched_call(fd, call, [=] { return either(fd, ours, native); });
-  return either(fd, ours, native);
+    return watched_call(fd, call, [=] { return either(fd, ours, as_all); });
+  return either(fd, ours, as_all);
+}
+
+// Of a native write: what was cut short was so in all replicas.
+inline ssize_t written_by_all(int fd, int64_t place, size_t wanted, ssize_t put) {
+  if (put == ssize_t(wanted) || put < 0) [[likely]]
+    return put;
+  return ssize_t(failure_of_all(fd, int(Counter::writes_independent), place, put));
 }
 
 // For calls at which a thread may be cancelled: before ours, never in the middle of it.

@@ -5,9 +5,15 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstring>
+#include <sstream>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/config.hpp"
+#include "base/in_mpi.hpp"
 #include "base/rank_variables.hpp"
 #include "base/raw_syscalls.hpp"
 #include "catalog/executable.hpp"
@@ -21,6 +27,8 @@
 #include "intercept/posix/spawn_actions.hpp"
 #include "intercept/posix/stand_in.hpp"
 #include "profile/piece.hpp"
+#include "redundant/orders.hpp"
+#include "redundant/twins/replica.hpp"
 #include "service/helper_process.hpp"
 
 extern char** environ;
@@ -29,6 +37,7 @@ namespace {
 
 using namespace holdfast::intercept::posix;
 using holdfast::catalog::takes_no_library;
+namespace redundant = holdfast::redundant;
 
 // The files that a glob names, of a program that will not be served. In a job, rank 0 speaks for all.
 bool is_under_a_policy(char* const* environment) {
@@ -73,9 +82,69 @@ void warn_of(const char* path, char* const* environment, bool given = false) {
     complain(path, why + (takes_none ? "its files stay plain; link it dynamically" : "its files stay plain; keep LD_PRELOAD and HOLDFAST_* in it"));
 }
 
+// Where the kernel is about to start something. Empty where it will refuse.
+std::string program_at(const std::string& path) {
+  struct stat state;
+  char begin[4] = {};
+  const holdfast::raw::Fd file(holdfast::raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
+  const bool is_one = file && holdfast::raw::fstat(file.get(), &state) == 0 && S_ISREG(state.st_mode) &&
+                      faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0 && holdfast::raw::pread(file.get(), begin, sizeof begin, 0) > 0;
+  const bool has_a_form = std::memcmp(begin, "#!", 2) == 0 || std::memcmp(begin, "\177ELF", 4) == 0;
+  return is_one && has_a_form ? path : "";
+}
+std::string program_of(const char* path) {
+  const OurCode ours_now;
+  if (!path || !*path) return "";
+  if (std::strchr(path, '/')) return program_at(path);
+  const std::string all = holdfast::environment_variable("PATH");
+  std::istringstream folders(all.empty() ? "/bin:/usr/bin" : all);
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (std::string program = program_at((folder.empty() ? "." : folder) + "/" + path); !program.empty()) return program;
+  return "";
+}
+
+// The program's environment, with what makes the next image the same rank's replica.
+class Environment {
+ public:
+  Environment(char* const* given, const std::string& orders) : added_{std::string(redundant::orders_variable) + "=" + orders} {
+    constexpr const char* rank = "HOLDFAST_RANK";
+    if (const std::string own = holdfast::environment_variable(rank); !own.empty()) added_.push_back(std::string(rank) + "=" + own);
+    for (char* const* at = given; at && *at; ++at)
+      if (!is_added(*at)) all_.push_back(*at);
+    for (std::string& one : added_) all_.push_back(one.data());
+    all_.push_back(nullptr);
+  }
+  char* const* get() const { return all_.data(); }
+
+ private:
+  bool is_added(std::string_view word) const {
+    return std::any_of(added_.begin(), added_.end(), [&](const std::string& one) { return word.starts_with(one.substr(0, one.find('=') + 1)); });
+  }
+  std::vector<std::string> added_;
+  std::vector<char*> all_;
+};
+
+// Of a rank of a redundant job: with all its twins. There is no way back.
+template <class Native>
+int become_as_replica(redundant::Replica& replica, const std::string& program, char* const* environment, Native native_with) {
+  const OurCode ours_now;
+  if (!takes_the_library(program.c_str(), environment))
+    replica.cannot_catch_up(program + " takes its place, which is linked statically, or is started without LD_PRELOAD: it would be no replica");
+  if (any_watched())
+    replica.cannot_catch_up(program + " takes its place while files are open that replicas write as one; close them before, or start it at once");
+  const Environment changed(environment, replica.becomes(program));
+  (void)checkpoints_handed_over(true);
+  holdfast::profile::process_ends();
+  holdfast::target::end_idle_companions();
+  (void)native_with(changed.get());
+  replica.cannot_catch_up(program + " cannot be started: " + std::strerror(errno));
+  return -1;
+}
+
 // The exec itself; back only where it failed.
 template <class Native>
-int become(const char* path, char* const* environment, Native native) {
+int become(const char* path, char* const* environment, Native native_with) {
+  const auto native = [=] { return native_with(environment); };
   if (inside > 0) return native();
   warn_of(path, environment);
   if (!of_this_process()) {
@@ -83,6 +152,8 @@ int become(const char* path, char* const* environment, Native native) {
     ProcessFile::hand_over(true);  // its descriptors are its own
     return native();
   }
+  if (auto* const replica = redundant::Replica::now(); replica && holdfast::in_mpi_calls == 0) [[unlikely]]
+    if (const std::string program = program_of(path); !program.empty()) return become_as_replica(*replica, program, environment, native_with);
   const bool served = any_watched();
   if (served) {
     share_locks();
@@ -194,19 +265,19 @@ std::vector<char*> words_of(const char* first, va_list arguments) {
 }  // namespace
 
 HF_DOOR int execve(const char* path, char* const* words, char* const* environment) noexcept {
-  return become(path, environment, [=] { return execute(path, words, environment); });
+  return become(path, environment, [=](char* const* its) { return execute(path, words, its); });
 }
 HF_DOOR int execv(const char* path, char* const* words) noexcept {
-  return become(path, environ, [=] { return execute(path, words, environ); });
+  return become(path, environ, [=](char* const* its) { return execute(path, words, its); });
 }
 HF_DOOR int execvp(const char* path, char* const* words) noexcept {
-  return become(path, environ, [=] { return real().execvpe(path, words, environ); });
+  return become(path, environ, [=](char* const* its) { return real().execvpe(path, words, its); });
 }
 HF_DOOR int execvpe(const char* path, char* const* words, char* const* environment) noexcept {
-  return become(path, environment, [=] { return real().execvpe(path, words, environment); });
+  return become(path, environment, [=](char* const* its) { return real().execvpe(path, words, its); });
 }
 HF_DOOR int fexecve(int fd, char* const* words, char* const* environment) noexcept {
-  return become(nullptr, environment, [=] { return real().fexecve(fd, words, environment); });
+  return become(nullptr, environment, [=](char* const* its) { return real().fexecve(fd, words, its); });
 }
 HF_DOOR int execl(const char* path, const char* first, ...) noexcept {
   va_list arguments;

@@ -48,7 +48,7 @@ int change_as_one(Call call, int from_directory, const char* from, int to_direct
   if (!replica || holdfast::in_mpi_calls > 0 || holdfast::intercept::posix::is_each_replicas_own(*replica, full)) [[likely]] {
     const int result = act(lines);
     for (const tree::Line& line : lines) complain(line.path, line.sentence);
-    return result;
+    return replica ? failure_of_all(from_directory, from, int(call), result) : result;
   }
   const std::string other = to ? holdfast::catalog::absolute_path(full_path(to_directory, to)) : "";
   const auto source = open_here(from_directory, from), goal = to ? open_here(to_directory, to) : nullptr;

@@ -325,6 +325,7 @@ int open_this(int directory, const char* path, int flags, mode_t mode, OpenNativ
   if (is_watched(fd)) (void)forget(fd);                        // closed behind our back: the number is another file's now
   note_native_stream(fd, false);
   if (fd < 0) {
+    if (changes(flags)) (void)failure_of_all(directory, path, int(holdfast::file::Call::open), fd);
     const bool ours = !(flags & O_CREAT) && is_protected_after(errno, directory, path);
     return ours ? open_by_way(tree::Way::find, directory, path, flags) : -1;
   }

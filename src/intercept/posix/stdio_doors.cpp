@@ -1,6 +1,7 @@
 // Doors of streams, where the job is profiled: each is the C library's own call, counted. Elsewhere they pass after one load.
 // getc_unlocked and its like, which compilers put into the program itself, come here only when they need the file.
 #include <dlfcn.h>
+#include <stdio_ext.h>
 
 #include <cstdarg>
 #include <cstring>
@@ -9,6 +10,8 @@
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/observe_streams.hpp"
+#include "intercept/posix/own_failures.hpp"
+#include "redundant/twins/replica.hpp"
 
 // Not declared by the headers, or under another name: old and new scanf.
 extern "C" {
@@ -62,9 +65,20 @@ const RealStdio& libc() {
 
 constexpr int64_t failed = -1;
 
+// What the stream wrote has failed, where each replica has a file of its own: then it has in all of them.
+[[gnu::noinline]] void fails_in_all(FILE* file) {
+  if (may_be_alone(errno) && holdfast::redundant::Replica::now()) (void)failure_of_all(real().fileno(file), int(Counter::writes_independent), -1, -1);
+}
+
 // `moved` makes bytes of the call's answer, or `failed`.
 template <bool write, class Call, class Moved>
-auto transfer(FILE* file, Call call, Moved moved) -> decltype(call()) {
+auto transfer(FILE* file, Call native, Moved moved) -> decltype(native()) {
+  const auto call = [&] {
+    const auto answer = native();
+    if (write && moved(answer) < 0) [[unlikely]]
+      fails_in_all(file);
+    return answer;
+  };
   Stream* const stream = watched(file, true);
   if (!stream) [[likely]]
     return call();
@@ -80,7 +94,13 @@ size_t read_items(FILE* file, size_t size, size_t count, Call call) {
   return transfer<false>(file, call, [=](size_t got) { return got < count && ferror(file) && got == 0 ? failed : int64_t(got * size); });
 }
 template <class Call>
-size_t write_items(FILE* file, size_t size, size_t count, Call call) {
+size_t write_items(FILE* file, size_t size, size_t count, Call native) {
+  const auto call = [=] {
+    const size_t put = native();
+    if (put < count && put > 0) [[unlikely]]
+      fails_in_all(file);
+    return put;
+  };
   return transfer<true>(file, call, [=](size_t put) { return put < count && put == 0 ? failed : int64_t(put * size); });
 }
 template <class Call>
@@ -127,7 +147,13 @@ int scan(FILE* file, Call call) {
 
 // Any call that moves no bytes. `after` is told when it has succeeded.
 template <class Call, class After>
-auto ask(FILE* file, Counter kind, Call call, After after) -> decltype(call()) {
+auto ask(FILE* file, Counter kind, Call native, After after) -> decltype(native()) {
+  const auto call = [&] {
+    const auto answer = native();
+    if (answer < 0 && file) [[unlikely]]
+      fails_in_all(file);
+    return answer;
+  };
   Stream* const stream = watched(file, false);
   if (!stream) [[likely]]
     return call();
@@ -428,9 +454,7 @@ int close_stand_in(FILE* file, int fd) {
   return flushed && closed.ok() ? answer : EOF;
 }
 
-}  // namespace
-
-HF_DOOR int fclose(FILE* file) {
+int close_stream(FILE* file) {
   if (const int fd = file && inside == 0 ? real().fileno(file) : -1; fd >= 0 && is_watched(fd)) [[unlikely]] {
     observe_stream_goes(file);
     (void)take_stream(file);
@@ -450,4 +474,14 @@ HF_DOOR int fclose(FILE* file) {
   holdfast::profile::count(*record, Counter::closes, begin, holdfast::profile::ticks());
   if (answer != 0) holdfast::profile::count_failure(*record);
   return answer;
+}
+
+}  // namespace
+
+// In a replica what is still to be written is written before, while the descriptor is there to be looked at.
+HF_DOOR int fclose(FILE* file) {
+  const bool writes = file && inside == 0 && holdfast::redundant::Replica::now() && __fpending(file) > 0;
+  const int error = writes && fflush(file) != 0 ? errno : 0;
+  const int answer = close_stream(file);
+  return error != 0 ? (errno = error, EOF) : answer;
 }

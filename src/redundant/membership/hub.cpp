@@ -23,6 +23,7 @@
 #include "redundant/membership/membership.hpp"
 #include "redundant/membership/outlet.hpp"
 #include "redundant/membership/output.hpp"
+#include "redundant/membership/own_failures.hpp"
 #include "redundant/membership/shared_pointers.hpp"
 #include "transport/server.hpp"
 
@@ -78,6 +79,8 @@ struct Process {
   bool has_died = false;  // as is known of one that is far
   uint64_t behind_ms = 0;
   enum : uint8_t { none, open, ended } output = none;  // who moves its output
+  std::optional<std::string> becomes = {};             // another program, which joins as the same rank
+  int image = 0;                                       // how many it was before
 };
 
 class Hub {
@@ -114,6 +117,9 @@ class Hub {
   void came_of_pointer(const Process& process, const Frame& frame);
   void came_of_telling(const Process& process, Word word);
   void let_tell(const std::vector<Awaiting::Who>& all);
+  void came_of_failure(const Process& process, const Frame& frame);
+  void judge_failures();
+  void look_whether_all_become(int rank);
   void look_whether_gone(int rank);
   void tell_who_lives(int rank);
   void say(const std::string& line);
@@ -134,6 +140,7 @@ class Hub {
   Appenders appenders_;
   Awaiting awaiting_;
   SharedPointers pointers_;
+  OwnFailures failures_;
   Output output_;
   std::set<int> resumed_;  // teams that print something else until they join
   const std::shared_ptr<Outlet> outlet_ = std::make_shared<Outlet>();
@@ -171,6 +178,7 @@ class Hub::Talk final : public transport::Conversation {
   raw::Fd socket_;
   FrameReader reader_{most_payload};
   Process* process_ = nullptr;
+  int image_ = 0;  // of that one's
   Process* moves_output_of_ = nullptr;
 };
 
@@ -260,6 +268,11 @@ void Hub::came(Talk& talk, const Frame& frame) {
   talk.process_->heard_ms = now_ms();
   if (frame.word == Word::asks_to_append || frame.word == Word::has_appended) return came_of_append(talk.process_->rank, frame);
   if (frame.word == Word::pointer) return came_of_pointer(*talk.process_, frame);
+  if (frame.word == Word::failed) return came_of_failure(*talk.process_, frame);
+  if (frame.word == Word::becomes) {
+    talk.process_->becomes = text_of(frame.payload);
+    return look_whether_all_become(talk.process_->rank);
+  }
   if (frame.word == Word::asks_to_tell || frame.word == Word::awaits_all) return came_of_telling(*talk.process_, frame.word);
   if (frame.word == Word::alive && talk.process_->is_far) (void)send_frame(talk.process_->socket.get(), frame, MSG_DONTWAIT);
   if (frame.word == Word::unreached)
@@ -343,6 +356,52 @@ void Hub::came_of_pointer(const Process& process, const Frame& frame) {
   (void)send_frame(process.socket.get(), answer, MSG_DONTWAIT);
 }
 
+// Who stands by has no twins that would wait for it.
+void Hub::came_of_failure(const Process& process, const Frame& frame) {
+  const std::string why(text_of(frame.payload));
+  const uint64_t living = members_->living(process.rank);
+  if (living != 0 && !(living & team_bit(process.team))) return follow(members_->refused(process.team, process.rank, why));
+  failures_.add({process.team, process.rank, frame.subject, int64_t(frame.number), why, now_ms()});
+  judge_failures();
+}
+
+// They wait for each other here: what they have said to each other has come before any of them is gone.
+void Hub::look_whether_all_become(int rank) {
+  const uint64_t living = members_->living(rank);
+  uint64_t become = 0;
+  for (const auto& process : processes_)
+    if (process->rank == rank && process->becomes) become |= team_bit(process->team);
+  if (living == 0 || (living & ~become)) return;
+  std::string what;
+  Frame all;
+  all.word = Word::becomes;
+  for (const auto& process : processes_) {
+    if (process->rank != rank || !(living & team_bit(process->team))) continue;
+    what = *std::exchange(process->becomes, std::nullopt);
+    process->connected = false, ++process->image;
+    (void)send_frame(process->socket.get(), all, MSG_DONTWAIT);
+  }
+  likeness_.becomes_another(rank);
+  std::erase_if(introduced_, [rank](const auto& one) { return one.second == rank; });
+  std::erase_if(complaints_, [rank](const Complaint& one) { return one.rank == rank; });
+  follow(members_->becomes(rank, what));
+  show();
+}
+
+void Hub::judge_failures() {
+  for (const int rank : failures_.ranks()) {
+    const OwnFailures::Judged judged = failures_.judge(rank, members_->living(rank), now_ms());
+    for (const OwnFailures::Report& one : judged.told) {
+      Frame answer;
+      answer.word = Word::failed, answer.subject = one.place, answer.number = uint64_t(one.answer);
+      const Process* const process = find(one.team, one.rank);
+      if (process && process->connected) (void)send_frame(process->socket.get(), answer, MSG_DONTWAIT);
+    }
+    for (const OwnFailures::Report& one : judged.lost) follow(members_->has_failed_alone(one.team, one.rank, one.why));
+    if (!judged.lost.empty()) show();
+  }
+}
+
 void Hub::came_of_telling(const Process& process, Word word) {
   if (word == Word::awaits_all) return let_tell(awaiting_.waits({process.team, process.rank}));
   if (!awaiting_.has_begun()) {
@@ -389,7 +448,8 @@ void Hub::came_of_output(Talk& talk, const Frame& frame) {
 
 void Hub::joins(Talk& talk, const Frame& frame) {
   if (talk.process_) return;
-  if (const Process* const first = find(frame.team, int(frame.rank))) {
+  Process* const first = find(frame.team, int(frame.rank));
+  if (first && (first->image == 0 || first->connected || members_->is_lost(first->team))) {
     Frame refused;
     refused.word = Word::refused;
     refused.payload = bytes_of(fmt::format("process {} is or was rank {} of its team; of a script that runs several programs only one may be of MPI",
@@ -397,7 +457,9 @@ void Hub::joins(Talk& talk, const Frame& frame) {
     (void)send_frame(talk.socket_.get(), refused, MSG_DONTWAIT);
     return;
   }
-  auto process = std::make_unique<Process>();
+  if (!first) processes_.push_back(std::make_unique<Process>());
+  Process* const process = first ? first : processes_.back().get();
+  process->connected = true, process->endpoints.clear();
   process->team = frame.team, process->rank = int(frame.rank), process->pid = int(frame.subject);
   std::istringstream lines{std::string(text_of(frame.payload))};
   std::getline(lines, process->host);
@@ -412,8 +474,7 @@ void Hub::joins(Talk& talk, const Frame& frame) {
   if (here) process->handle = raw::Fd(int(syscall(SYS_pidfd_open, peer.pid, 0)));
   process->socket = std::move(talk.socket_);
   process->heard_ms = now_ms();
-  talk.process_ = process.get();
-  processes_.push_back(std::move(process));
+  talk.process_ = process, talk.image_ = process->image;
   Frame await;
   await.word = Word::await_all;
   if (awaiting_.has_begun()) (void)send_frame(talk.process_->socket.get(), await, MSG_DONTWAIT);
@@ -426,7 +487,7 @@ void Hub::joins(Talk& talk, const Frame& frame) {
 
 void Hub::ended(const Talk& talk) {
   if (talk.moves_output_of_) talk.moves_output_of_->output = Process::ended;
-  if (Process* const process = talk.process_) {
+  if (Process* const process = talk.process_; process && process->image == talk.image_) {
     process->connected = false;
     process->has_died |= was_closed(process->socket.get());
     const std::string who = fmt::format("process {} on {}", process->pid, process->host);
@@ -673,6 +734,9 @@ bool Hub::tick() {
     show();
   }
   hear_complaints(now);
+  judge_failures();
+  for (const auto& process : processes_)
+    if (process->becomes) look_whether_all_become(process->rank);
   follow(members_->judge());
   look_whether_done();
   return true;

@@ -29,6 +29,7 @@ class Likeness {
     std::string warning;  // each kind once in a job
   };
   Found joined(int team, int rank, const About& about);
+  void becomes_another(int rank) { first_.erase(rank); }
 
  private:
   std::optional<std::string> said_of_libraries(int team, const About& about, int first, const About& its);

@@ -187,6 +187,19 @@ Orders Membership::refused(int team, int rank, const std::string& why, bool may_
   return lose(team, -1, fmt::format("rank {} of team {} cannot catch up: {}", rank, team, why));
 }
 
+Orders Membership::becomes(int rank, const std::string& what) {
+  Orders orders = log_ends(fmt::format("rank {} becomes another program, {}", rank, what));
+  for (Team& team : teams_) {
+    if (!team.lost && !team.is_member) let_go_of(number_of(team), orders);
+    team.joined.erase(rank);
+  }
+  return orders;
+}
+
+Orders Membership::has_failed_alone(int team, int rank, const std::string& why) {
+  return lose(team, -1, fmt::format("rank {} of team {} could not do what its twins could: {}", rank, team, why));
+}
+
 Orders Membership::goes_beyond(int team, int rank, const std::string& why, bool& may) {
   const auto is_in_the_way = [&](const Team& other) { return !other.lost && number_of(other) != team && (other.is_member || other.follows != team); };
   may = !over_ && !is_lost(team) && std::none_of(teams_.begin(), teams_.end(), is_in_the_way);

@@ -68,6 +68,10 @@ class Membership {
   Orders caught_up(int team, int rank);
   // `may_begin_anew`: the program may from its beginning, for it went on from a checkpoint.
   Orders refused(int team, int rank, const std::string& why, bool may_begin_anew = false);
+  // All replicas of the rank are about to become another program: they join once more. What they do then is not written down.
+  Orders becomes(int rank, const std::string& what);
+  // What the others could do it could not, on a file of its own.
+  Orders has_failed_alone(int team, int rank, const std::string& why);
   // A team that has resumed is beyond what was written down, and would not wait for others at calls of before: `may` it go on? Where the others are such that go
   // by its log, and no members, these are let go. Nobody is started again then.
   Orders goes_beyond(int team, int rank, const std::string& why, bool& may);

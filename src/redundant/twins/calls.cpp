@@ -172,6 +172,50 @@ int64_t Twins::ask_the_hub(uint64_t file, uint64_t number, const PointerCall& ca
   return before;
 }
 
+// One thread after the other.
+int64_t Twins::answer_of_failure(uint64_t place, int64_t answer, const std::string& why) {
+  if (busy) return answer;
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  while (is_failing_) changed_.wait(lock);
+  is_failing_ = true;
+  told_of_failure_.reset();
+  Frame frame;
+  frame.word = Word::failed, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.subject = place;
+  frame.number = uint64_t(answer), frame.payload = bytes_of(why);
+  put(most_teams, frame);
+  lock.unlock();
+  flush(hub());
+  lock.lock();
+  changed_.wait(lock, [this] { return told_of_failure_.has_value(); });
+  is_failing_ = false;
+  changed_.notify_all();
+  return *told_of_failure_;
+}
+
+// The numbers of calls and decisions begin anew then, in all replicas. A log has them as they were.
+std::string Twins::becomes(const std::string& program) {
+  constexpr uint64_t subject = uint64_t(1) << 43;
+  if (past_ || joining_) cannot_catch_up("it becomes another program, " + program + ", and what that does is not written down");
+  (void)meet(
+      subject, {.call = uint64_t(1) << 33, .sum = std::hash<std::string>()(program)}, [&] { return "exec of " + program; },
+      [](const Turn&) { return Bytes(); });
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  wait_until_all_has_arrived(lock);
+  Frame frame;
+  frame.word = Word::becomes, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.payload = bytes_of(program);
+  put(most_teams, frame);
+  lock.unlock();
+  flush();
+  lock.lock();
+  changed_.wait(lock, [this] { return may_become_; });
+  progress_.becomes_another(place_.team);
+  TeamOrders orders = orders_;
+  orders.log.clear(), ++orders.image;
+  return text_of(orders);
+}
+
 // What is to be said of it goes with the next call: nobody waits for it.
 void Twins::forget(uint64_t subject) {
   const Busy now;

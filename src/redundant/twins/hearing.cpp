@@ -57,6 +57,8 @@ void Twins::came(int way, Frame& frame) {
   else if (way == most_teams && frame.word == Word::refused) no_place_ = text_of(frame.payload);
   else if (way == most_teams && frame.word == Word::await_all) await_all();
   else if (way == most_teams && frame.word == Word::may_tell) may_tell_ = true;
+  else if (way == most_teams && frame.word == Word::failed) told_of_failure_ = int64_t(frame.number);
+  else if (way == most_teams && frame.word == Word::becomes) may_become_ = true;
   else if (way == most_teams && frame.word == Word::may_append) {
     const auto waits = may_append_.find({frame.subject, frame.number});
     if (waits != may_append_.end()) waits->second = true;

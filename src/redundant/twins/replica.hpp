@@ -56,6 +56,12 @@ class Replica {
   virtual void end_append(uint64_t /*file*/, uint64_t /*number*/) {}
   // A call on a file pointer that ranks share, once for all replicas: where it stood before, or -1.
   virtual int64_t call_pointer(uint64_t /*file*/, const PointerCall&) { return -1; }
+  // A call on a file that each replica has for itself has failed, or was cut short, at a place that all have the same number for. Returns everybody's answer:
+  // how much was done, or a negative errno. Never returns where the others could do it: this team is lost then, with the sentence `why`.
+  virtual int64_t answer_of_failure(uint64_t /*place*/, int64_t answer, const std::string& /*why*/) { return answer; }
+  // This process is about to become another program, as all its twins do. Returns when all have come so far, and all that was said is with all. What it
+  // is then joins by these orders, as the same rank.
+  virtual std::string becomes(const std::string& /*program*/) { return ""; }
   // No replica calls on the subject any more.
   virtual void forget(uint64_t) {}
   // What the world answers, once for all: `ask` fills `answer` in the leader. Not from within a signal handler that came in here: then, and

@@ -69,6 +69,8 @@ class Twins final : public Replica, public Sharing {
   void begin_append(uint64_t file, uint64_t number) override;
   void end_append(uint64_t file, uint64_t number) override;
   int64_t call_pointer(uint64_t file, const PointerCall& call) override;
+  int64_t answer_of_failure(uint64_t place, int64_t answer, const std::string& why) override;
+  std::string becomes(const std::string& program) override;
   void forget(uint64_t subject) override;
   void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) override;
   Bytes answer(uint64_t subject, const std::function<Bytes()>& ask) override;
@@ -224,6 +226,9 @@ class Twins final : public Replica, public Sharing {
   std::map<std::pair<uint64_t, uint64_t>, bool> may_append_;                 // by file and call of those who wait for their turn
   std::set<uint64_t> pointing_;                                              // files on whose shared pointer a thread calls
   std::map<std::pair<uint64_t, uint64_t>, std::optional<int64_t>> pointed_;  // by file and call: where the pointer stood
+  bool is_failing_ = false;                                                  // a thread, in a call on a file of its own
+  std::optional<int64_t> told_of_failure_;
+  bool may_become_ = false;  // another program
   std::set<std::string> noted_;
   std::string no_place_;                  // in the job: why
   std::array<Way, most_teams + 1> ways_;  // to the teams; the last one to the hub

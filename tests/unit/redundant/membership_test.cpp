@@ -522,8 +522,8 @@ TEST(TeamOrders, are_text_and_back) {
   EXPECT_TRUE(again->apart);
   EXPECT_EQ(again->hub, orders.hub);
   EXPECT_FALSE(parse_orders("1 3 0 10 abc unix a"));
-  EXPECT_FALSE(parse_orders("3 3 0 0 10 " + std::string(64, '0') + " 0 0 0 0 0 0 - unix a"));
-  EXPECT_TRUE(parse_orders("2 3 0 0 10 " + std::string(64, '0') + " 0 0 0 0 0 0 - unix a"));
+  EXPECT_FALSE(parse_orders("3 3 0 0 10 " + std::string(64, '0') + " 0 0 0 0 0 0 0 - unix a"));
+  EXPECT_TRUE(parse_orders("2 3 0 0 10 " + std::string(64, '0') + " 0 0 0 0 0 0 0 - unix a"));
   EXPECT_FALSE(parse_orders(""));
 }
 
