@@ -33,6 +33,14 @@ class Replicas(ReplicatedTest):
         self.replicas("--clock", "strict", PROGRAM, "clocks")
         os.unlink(self.path("file"))
         self.assertIn("differ", self.replicas("--clock", "own", PROGRAM, "slowclocks", expect=120).stderr)
+        self.env["HOLDFAST_CLOCK"] = "own"
+        os.unlink(self.path("file"))
+        self.assertIn("differ", self.replicas(PROGRAM, "slowclocks", expect=120).stderr)
+        with open(self.path("holdfast.toml"), "w", encoding="utf-8") as file:
+            file.write('clock = "strict"\n')
+        del self.env["HOLDFAST_CLOCK"]
+        os.unlink(self.path("file"))
+        self.replicas("--config", "holdfast.toml", PROGRAM, "clocks")
 
     def test_three_replicas_are_one_as_well(self):
         self.replicas(PROGRAM, "clocks", replicas=3)
@@ -522,6 +530,23 @@ class Replicas(ReplicatedTest):
                 done = self.replicas(*launcher, *says, expect=None)
                 self.assertIn(f"turns: {expected}.", done.stdout, done.stderr)
 
+    def test_cores_are_dealt_out_where_they_suffice(self):
+        says = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"]
+        cores = sorted(os.sched_getaffinity(0))
+        if len(cores) < 2:
+            self.skipTest("there is one core")
+        for name, launcher in self.launchers(1):
+            with self.subTest(name):
+                done = self.replicas(*launcher, *says, expect=None)
+                if "of its processors" not in done.stderr:
+                    self.skipTest(f"the cores are threads of one: {done.stderr}")
+                parts = re.findall(r" team [01] has ([0-9-]+)", done.stderr)
+                self.assertIn(done.stdout.split()[-1], parts)
+                self.assertEqual(len(set(parts)), 2)
+                bound = self.replicas(*launcher, *(["--bind-to", "none"] if name == "openmpi" else ["-bind-to", "none"]), *says, expect=None)
+                self.assertNotIn("of its processors", bound.stderr)
+        self.assertNotIn("of its processors", self.replicas(PROGRAM, "clocks", replicas=len(cores) + 1).stderr)
+
     def test_an_abort_is_the_programs_own(self):
         for name, launcher in self.launchers():
             with self.subTest(name):
@@ -652,7 +677,7 @@ class Replicas(ReplicatedTest):
     # ------------------------------------------------------------------------------------------------ refused
 
     def test_what_is_not_there_yet_is_refused_before_anything_starts(self):
-        for options, word in ((["--replicas", "9"], "1 to 4"), (["--replicas", "2", "--read-protocol", "x"], "--read-protocol"), (["--rehearse"], "--replicas"), (["--clock", "own"], "--replicas"),
+        for options, word in ((["--replicas", "9"], "1 to 4"), (["--replicas", "2", "--read-protocol", "x"], "--read-protocol"), (["--rehearse"], "--replicas"),
                               (["--replicas", "2", "--clock", "x"], "--clock is 'x'"),
                               (["--replicas", "2", "--buffer", "2x4096", "--buffer-flush", "1s", "--path", "*"], "--buffer-flush")):
             done = self.holdfast("run", *options, "touch", "started", expect=2)

@@ -20,6 +20,13 @@ constexpr Record records[] = {
      .help = "With --replicas: how they share writes",
      .more = "distributed-separate: each replica writes its own part beside the file. The parts are joined before the program reads "
              "it, at a sync and at the close. If the whole job was killed, 'holdfast merge' joins them."},
+    {.key = "clock",
+     .kind = Word{&ReplicaSettings::clock},
+     .values = "decided strict own",
+     .value = "HOW",
+     .help = "With --replicas: whose clocks they see",
+     .more = "decided: the first replica's. strict: likewise, and all have the answer before its next message or call on a file. own: each its own. "
+             "It is one for the whole job, so there is no hint."},
 };
 
 }  // namespace

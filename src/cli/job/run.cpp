@@ -53,7 +53,7 @@ struct RunOptions {
   std::string spare_hosts;
   std::string restart_command;
   std::string node_name;
-  std::string compare = "files", clock = "decided";
+  std::string compare = "files";
   bool rehearses = false;
   PoolOptions pool;
   CheckpointOptions checkpoints;
@@ -116,8 +116,7 @@ Result<std::string> check(const Settings& settings, const RunOptions& options) {
                       options.rehearses,
                       options.spare_hosts,
                       {},
-                      {},
-                      options.clock},
+                      {}},
                      settings));
   const std::string& first = options.command[0];
   if (!find_on_path(first)) return Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", first));
@@ -233,7 +232,7 @@ int start(const Settings& settings, const RunOptions& options, const std::vector
       again = forwarding(exported, detect_mpi(*restart), *restart);
     }
     return run_teams({options.replicas, exporting, words, mpi, options.compare, relaunches_of(options, settings), *parse_size(options.relaunch_log),
-                      options.rehearses, options.spare_hosts, std::move(again), beginning, options.clock},
+                      options.rehearses, options.spare_hosts, std::move(again), beginning},
                      settings);
   };
   int code = -1;
@@ -340,10 +339,6 @@ void add_replicas(CLI::App& sub, RunOptions& options) {
       ->type_name("LIST");
   sub.add_option("--compare", options.compare, "With --replicas: what they compare: files, or messages (MPI messages as well) (files)")
       ->type_name("WHAT");
-  sub.add_option(
-         "--clock", options.clock,
-         "With --replicas: whose clocks they see: decided (the first replica's), strict (likewise, and before the next message), or own (decided)")
-      ->type_name("HOW");
   sub.add_flag("--rehearse", options.rehearses,
                "With --replicas: report each difference and go on as the first one does, to find what a program does differently each "
                "time");

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <charconv>
@@ -11,6 +10,7 @@
 #include <sstream>
 
 #include "base/config.hpp"
+#include "base/cores.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/job/hosts.hpp"
 #include "cli/job/launcher_hosts.hpp"
@@ -251,11 +251,12 @@ Status check_places(const std::vector<std::string>& command, const Mpi& mpi, int
 
 namespace {
 
-// Ranks beyond the cores that this process may use take turns, and wait for each other.
+// Ranks beyond the cores that this process may use take turns, and wait for each other. Where there are cores for all, none has ranks of two teams.
 void share_this_node(int teams, int ranks, TeamPlaces& places) {
-  cpu_set_t cores;
-  const int count = ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 0;
+  const std::vector<Processor> all = processors_here();
+  const int count = int(all.size());
   places.takes_turns = count > 0 && teams * ranks > count;
+  places.processors = deal_cores(all, teams, ranks).value_or(std::vector<std::vector<int>>());
   places.said = fmt::format("{} teams share this node; its loss is not survived", teams);
   if (places.takes_turns)
     places.said += fmt::format("; all their ranks are {}, and there {} {} core{}: they take turns", teams * ranks, count == 1 ? "is" : "are", count,
@@ -275,7 +276,7 @@ Result<TeamPlaces> place_teams(const std::vector<std::string>& command, const Mp
   if (!dealer.names_none().empty()) return names_no_host(dealer.names_none());
   places.far = dealer.far();
   if (!places.far) return places;
-  places.takes_turns = false;
+  places.takes_turns = false, places.processors.clear();
   places.lists = words->list, places.files = words->file, places.room = dealer.room();
   places.nodes.assign(size_t(teams), dealer.nodes());
   if (const std::string lack = dealer.lack(); !lack.empty()) {

@@ -20,6 +20,7 @@ struct TeamPlaces {
   bool apart = false;                              // no node has ranks of two teams
   bool far = false;                                // ranks on other nodes than this one
   bool takes_turns = false;                        // all are on this node, with more ranks than it has cores
+  std::vector<std::vector<int>> processors;        // of each team, where they are all on this node and its cores suffice
   std::string said;                                // where they run, and what is not survived there
   // Where ranks are on other nodes:
   std::vector<std::vector<std::string>> nodes;  // of each team

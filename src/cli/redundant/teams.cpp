@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -20,6 +21,7 @@
 #include <fmt/ranges.h>
 
 #include "base/config.hpp"
+#include "base/cores.hpp"
 #include "base/say.hpp"
 #include "base/shell_word.hpp"
 #include "checkpoint/pattern.hpp"
@@ -110,10 +112,20 @@ class LauncherPlaces {
   std::vector<std::string> made_;
 };
 
+// All that this process starts: launchers that bind nothing let their ranks stay there.
+void stay_on(const std::vector<int>& processors) {
+  if (processors.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int one : processors) CPU_SET(one, &set);
+  (void)::sched_setaffinity(0, sizeof set, &set);
+}
+
 class Job {
  public:
   Job(const Teams& teams, TeamPlaces places, std::optional<TeamPlaces> of_restart, LauncherPlaces& made, JobState state)
       : takes_turns_(places.takes_turns),
+        processors_(places.processors),
         hosts_(std::move(places), teams.spare_hosts, [&made] { return made.make(); }),
         find_beginning_(teams.beginning),
         teams_(size_t(teams.count)),
@@ -145,7 +157,12 @@ class Job {
 
   Result<std::vector<std::string>> next_command(const Frame& frame, std::string& told_of_checkpoints);
 
+  size_t free_part() const;
+  const std::vector<int>& processors_of(int team) const;
+
   const bool takes_turns_;
+  const std::vector<std::vector<int>> processors_;  // dealt out
+  std::vector<size_t> parts_;                       // of them, by team
   SpareHosts hosts_;
   std::optional<SpareHosts> restart_hosts_;  // of another command
   const FindBeginning find_beginning_;
@@ -161,9 +178,27 @@ class Job {
   std::optional<int> code_;
 };
 
+size_t Job::free_part() const {
+  for (size_t part = 0; part < processors_.size(); ++part) {
+    bool taken = false;
+    for (size_t team = 0; team < parts_.size(); ++team) taken |= parts_[team] == part && !teams_[team].lost;
+    if (!taken) return part;
+  }
+  return 0;
+}
+
+// A team that is started again has those of a lost one.
+const std::vector<int>& Job::processors_of(int team) const {
+  static const std::vector<int> any;
+  return processors_.empty() ? any : processors_[parts_[size_t(team)]];
+}
+
 // In its own way of life: the same addresses in every team, or programs that print or sort by addresses would differ.
 Status Job::start(int number, const std::vector<std::string>& command, const std::string& told_of_checkpoints) {
   orders_.team = number;
+  const size_t part = free_part();
+  parts_.resize(size_t(number) + 1);
+  parts_.back() = part;
   Team& team = teams_[size_t(number)];
   Ends in = make_pipe(), out = make_pipe(), err = make_pipe();
   if (!in.read_end || !out.read_end || !err.read_end) return Status::from_errno(errno, "pipe");
@@ -183,6 +218,7 @@ Status Job::start(int number, const std::vector<std::string>& command, const std
     ::setenv(checkpoint::team_variable, told_of_checkpoints.c_str(), 1);
     if (!place.empty()) ::setenv(place_of_open_mpi, place.c_str(), 1);
     if (takes_turns_) ::setenv(turns_of_open_mpi, "1", 0);
+    stay_on(processors_of(number));
     ::personality(ADDR_NO_RANDOMIZE);
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
     become(command);
@@ -416,12 +452,23 @@ bool launcher_is_given(const std::vector<std::string>& command, Is is) {
   });
 }
 
-// Each would bind its ranks to the same cores.
-void share_cores(const Teams& teams, std::vector<std::string>& command) {
-  if (!teams.mpi.launcher || !teams.mpi.name.starts_with("openmpi")) return;
-  const auto binds = [](const std::string& word) { return word == "--bind-to" || word == "-bind-to" || word == "--cpu-set"; };
-  if (launcher_is_given(command, binds)) return;
-  command.insert(command.begin() + 1, {"--bind-to", "none"});
+// Each launcher would bind its ranks to the same cores. Where the user says how they are bound, that stands.
+void share_cores(const Teams& teams, TeamPlaces& places) {
+  const auto binds = [](const std::string& word) {
+    return word == "--bind-to" || word == "-bind-to" || word == "--cpu-set" || word == "--cpu-list" || word == "-map-by" || word == "--map-by";
+  };
+  for (std::vector<std::string>& command : places.commands) {
+    if (!teams.mpi.launcher) continue;
+    if (launcher_is_given(command, binds)) places.processors.clear();
+    else if (teams.mpi.name.starts_with("openmpi")) command.insert(command.begin() + 1, {"--bind-to", "none"});
+  }
+}
+
+std::string said_of_processors(const std::vector<std::vector<int>>& parts) {
+  std::string said;
+  for (size_t team = 0; team < parts.size(); ++team)
+    said += fmt::format("{} team {} has {}", team == 0 ? "; of its processors" : ",", team, text_of_processors(parts[team]));
+  return said;
 }
 
 // What the replicas of a rank cannot write as one yet.
@@ -455,11 +502,10 @@ Status check_launcher(const Teams& teams) {
                             first));
 }
 
-std::optional<redundant::TeamOrders::Clock> clock_named(const std::string& name) {
+// The settings allow no other.
+redundant::TeamOrders::Clock clock_named(const std::string& name) {
   using Clock = redundant::TeamOrders::Clock;
-  if (name == "decided") return Clock::decided;
-  if (name == "strict") return Clock::strict;
-  return name == "own" ? std::optional(Clock::own) : std::nullopt;
+  return name == "strict" ? Clock::strict : name == "own" ? Clock::own : Clock::decided;
 }
 
 }  // namespace
@@ -467,11 +513,9 @@ std::optional<redundant::TeamOrders::Clock> clock_named(const std::string& name)
 Status check_teams(const Teams& teams, const Settings& settings) {
   if (teams.compare != "files" && teams.compare != "messages")
     return Status(Kind::invalid, fmt::format("--compare is '{}': allowed is files or messages", teams.compare));
-  if (!clock_named(teams.clock)) return Status(Kind::invalid, fmt::format("--clock is '{}': allowed is decided, strict or own", teams.clock));
   if (teams.count < 1 || teams.count > redundant::most_replicas)
     return Status(Kind::invalid, fmt::format("--replicas is {}: allowed is 1 to {}", teams.count, redundant::most_replicas));
   if (teams.count < 2 && teams.compare != "files") return Status(Kind::invalid, "--compare is about replicas: give --replicas too");
-  if (teams.count < 2 && teams.clock != "decided") return Status(Kind::invalid, "--clock is about replicas: give --replicas too");
   if (teams.count < 2 && teams.rehearses) return Status(Kind::invalid, "--rehearse is about replicas: give --replicas too");
   if (teams.rehearses && settings.write_protocol.starts_with("distributed"))
     return Status(Kind::invalid,
@@ -492,13 +536,12 @@ int run_teams(const Teams& teams, const Settings& settings) {
   orders.deadline_ms = std::max(settings.deadline_ms, redundant::least_deadline_ms);
   orders.compares_messages = teams.compare == "messages";
   orders.rehearses = teams.rehearses;
-  orders.clock = clock_named(teams.clock).value_or(redundant::TeamOrders::Clock::decided);
+  orders.clock = clock_named(settings.clock);
   JobState state(fmt::format("{}", fmt::join(teams.shown, " ")));
   LauncherPlaces made;
   auto places = place_teams(teams.command, teams.mpi, teams.count, [&made] { return made.make(); });
   if (!places) return fail(places.status(), exit_lost);
-  if (!places->apart)
-    for (std::vector<std::string>& command : places->commands) share_cores(teams, command);
+  if (!places->apart) share_cores(teams, *places);
   orders.reach = places->far ? transport::Reach::network : transport::Reach::node;
   orders.apart = places->apart;
   std::error_code ignored;
@@ -508,7 +551,7 @@ int run_teams(const Teams& teams, const Settings& settings) {
   orders.relaunches = orders.log.empty() ? 0 : teams.relaunches;
   if (teams.relaunches > 0 && orders.log.empty())
     say("holdfast: the log of the job cannot be made in {}: a lost team is not started again\n", jobs_directory());
-  say("holdfast: {}\n", places->said);
+  say("holdfast: {}{}\n", places->said, said_of_processors(places->processors));
   if (const std::string here = std::filesystem::current_path(ignored).string();
       places->apart && tree::sharing_of(here, settings) == tree::Sharing::node_local)
     say("holdfast: {} is node-local by its file system, so each team makes its own files there by plain calls; if nodes share "
@@ -518,8 +561,7 @@ int run_teams(const Teams& teams, const Settings& settings) {
   if (!teams.restart.empty()) {
     auto found = place_teams(teams.restart, teams.mpi, teams.count, [&made] { return made.make(); });
     if (!found) return fail(found.status(), exit_lost);
-    if (!found->apart)
-      for (std::vector<std::string>& command : found->commands) share_cores(teams, command);
+    if (!found->apart) share_cores(teams, *found);
     of_restart = std::move(*found);
   }
   return Job(teams, std::move(*places), std::move(of_restart), made, std::move(state)).run(orders, settings.gather_output);

@@ -33,7 +33,6 @@ struct Teams {
   std::string spare_hosts = {};           // a list: for teams that are started again
   std::vector<std::string> restart = {};  // the command of these, where it is another one
   FindBeginning beginning = {};           // of these, where the job has checkpoints
-  std::string clock = "decided";          // whose time they see: decided, strict, own
 };
 
 // Why these settings cannot be had together with replicas, where they cannot.
