@@ -3,6 +3,8 @@
      protocols_bench --mode read --path FILE --sizes N,N,... [--verify]   a file of 64 MiB, opened to read
      protocols_bench --mode write --path FILE --sizes N,N,...             FILE.N is made anew for each size
      protocols_bench --mode clock --count N                               asks for the time N times
+     protocols_bench --mode sends --count N                               of two ranks: N times the time, a message to the other one, and one back
+     protocols_bench --mode appends --path FILE --count N                 each rank appends N lines of 64 bytes
      protocols_bench --mode calls --path FILE --seconds S                 small writes, one after another: the longest pause between two
 
    Of each size as many pieces are moved as make 8 MiB (--least N: N bytes), and one at least. The clock runs over these calls and the close. */
@@ -90,6 +92,49 @@ static void ask_the_clock(uint64_t count) {
          now_seconds() - start, cpu_seconds());
 }
 
+/* Each send follows a clock, as where programs measure what they do. */
+static void send_and_ask(uint64_t count) {
+  int rank;
+  double message = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = now_seconds();
+  for (uint64_t i = 0; i < count; ++i) {
+    if (rank == 0) {
+      message = now_seconds();
+      MPI_Send(&message, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD);
+      MPI_Recv(&message, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (rank == 1) {
+      MPI_Recv(&message, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(&message, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+    }
+  }
+  if (rank == 0)
+    printf("{\"mode\": \"sends\", \"bytes\": 0, \"seconds\": %.9f, \"cpu_seconds\": %.6f, \"ranks\": 2, \"peak_rss_bytes\": 0}\n",
+           now_seconds() - start, cpu_seconds());
+}
+
+static void append_lines(const char *path, uint64_t count) {
+  int rank, ranks;
+  char line[64];
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  memset(line, 'a' + rank, sizeof line);
+  line[sizeof line - 1] = '\n';
+  const int fd = open(path, O_CREAT | O_APPEND | O_WRONLY, 0666);
+  if (fd < 0) fail_with(path);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = now_seconds();
+  for (uint64_t i = 0; i < count; ++i)
+    if (write(fd, line, sizeof line) != sizeof line) fail_with("write");
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double end = now_seconds();
+  if (lseek(fd, 0, SEEK_END) != (off_t)(count * (uint64_t)ranks * sizeof line) || close(fd) != 0) fail_with("the lines are not all there");
+  if (rank == 0)
+    printf("{\"mode\": \"appends\", \"bytes\": %llu, \"seconds\": %.9f, \"cpu_seconds\": %.6f, \"ranks\": %d, \"peak_rss_bytes\": 0}\n",
+           (unsigned long long)(count * (uint64_t)ranks * sizeof line), end - start, cpu_seconds(), ranks);
+}
+
 static void call_on(const char *path, double seconds) {
   const char piece[64] = "";
   double longest = 0, last;
@@ -129,6 +174,8 @@ int main(int argc, char **argv) {
     else fail("an unknown option");
   }
   if (!strcmp(mode, "clock")) ask_the_clock(count);
+  else if (!strcmp(mode, "sends")) send_and_ask(count);
+  else if (!strcmp(mode, "appends")) append_lines(path, count);
   else if (!strcmp(mode, "calls")) call_on(path, seconds);
   else if (sizes) move_all(mode, path, sizes, verify);
   MPI_Finalize();

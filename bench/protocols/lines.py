@@ -112,9 +112,9 @@ def shared(mode):
 
 # ---- what else replicas cost
 
-def command(bench, *options, replicas=None):
-    job = [*launcher("openmpi", 1), bench.path("bench/protocols_bench.openmpi"), *map(str, options)]
-    return [bench.holdfast, "run", "--replicas", str(replicas), *job] if replicas else job
+def command(bench, *options, replicas=None, ranks=1, clock="decided"):
+    job = [*launcher("openmpi", ranks), bench.path("bench/protocols_bench.openmpi"), *map(str, options)]
+    return [bench.holdfast, "run", "--replicas", str(replicas), "--clock", clock, *job] if replicas else job
 
 
 def start_up(bench):
@@ -135,6 +135,24 @@ def clock(bench):
     sides = {"plain": Side(command(bench, "--mode", "clock", "--count", count)), "teams": Side(command(bench, "--mode", "clock", "--count", count, replicas=2))}
     rows = [Row(f"the time, asked for {count:,} times by a rank of two teams: 0.2 µs each = {0.2e-3 * count:.0f} ms", "teams", "plain", "extra", 0.2e-6 * count, "protocols-clock")]
     return Group("protocols-clock", "A clock", sides, rows, bench.pick(3, 5))
+
+
+def waits(bench):
+    """What a rank waits for with its twins, or with the hub: before a send that follows a clock (--clock strict), and for its turn to append."""
+    place = Place("/dev/shm", "tmpfs")
+    sends, appends, path = bench.pick(1000, 10_000), bench.pick(500, 5000), place.file("log")
+    of_sends, of_appends = ["--mode", "sends", "--count", sends], ["--mode", "appends", "--count", appends, "--path", path]
+
+    def before():
+        remove_native([path])
+    sides = {f"sends {clock}": Side(command(bench, *of_sends, replicas=2, ranks=2, clock=clock)) for clock in ("decided", "strict")}
+    for ranks in (1, 2):
+        sides[f"appends {ranks}"] = Side(command(bench, *of_appends, replicas=2, ranks=ranks), before=before)
+        sides[f"appends {ranks} plain"] = Side(command(bench, *of_appends, ranks=ranks), before=before)
+    rows = [Row(f"{sends:,} messages there and back, each after a clock, R=2: --clock strict against decided", "sends strict", "sends decided", "extra", None, "protocols-waits")]
+    for ranks, what in ((1, "one rank, which asks nobody"), (2, "each of two ranks, in turns")):
+        rows.append(Row(f"{appends:,} lines appended by {what}, R=2, against none", f"appends {ranks}", f"appends {ranks} plain", "extra", None, "protocols-waits"))
+    return Group("protocols-waits", "Waits for twins and the hub", sides, rows, bench.pick(3, 5), place.close)
 
 
 def small_writes(bench):
@@ -195,5 +213,5 @@ def fail_over(bench):
 
 
 def groups():
-    return {"protocols-read": shared("read"), "protocols-write": shared("write"), "protocols-start": start_up, "protocols-clock": clock, "protocols-small": small_writes,
+    return {"protocols-read": shared("read"), "protocols-write": shared("write"), "protocols-start": start_up, "protocols-clock": clock, "protocols-waits": waits, "protocols-small": small_writes,
             "protocols-failover": fail_over}
