@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Unmodified programs that are there several times while ranks are killed at random.
 
-    redundant_test.py --build BUILD [--kills N] [--seed S] [--mpicc MPICC] PROGRAM MPI
+    redundant_test.py --build BUILD [--kills N] [--relaunch] [--seed S] [--mpicc MPICC] PROGRAM MPI
 
-Each job is `holdfast run --replicas 2|3` of the program on three ranks. At a random instant a rank of some team dies; of three teams two die. The job ends with 0, and
-the files are those of the program by itself. Programs whose files depend on the clock or on who is first are held to what is true of each of their files; that
+Each job is `holdfast run --replicas 2|3` of the program on three ranks. At a random instant a rank of some team dies; of three teams two die. With --relaunch
+teams are started again, any of them may die while another one is there, and each job loses three. The job ends with 0, and the files are those of the program by itself. Programs whose files depend on the clock or on who is first are held to what is true of each of their files; that
 all replicas write the same is what the job itself demands. Ends with 77 where the program or its MPI is not there.
 """
 import argparse
@@ -175,9 +175,10 @@ class Native:
 
 
 class Job:
-    def __init__(self, program, root, seed, replicas, kills=None):
+    def __init__(self, program, root, seed, replicas, kills=None, relaunches=0):
         self.program, self.seed, self.random, self.replicas = program, seed, random.Random(seed), replicas
-        self.kills = replicas - 1 if kills is None else kills
+        self.relaunches = relaunches
+        self.kills = (relaunches or replicas - 1) if kills is None else kills
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix=f"job{seed}-", dir=root))
         self.environment = {**os.environ, "XDG_STATE_HOME": str(self.directory) + ".state"}
         self.told = []
@@ -187,7 +188,8 @@ class Job:
 
     def start(self):
         self.program.prepare(self.directory)
-        command = [self.holdfast(), "run", "--replicas", str(self.replicas), *matrix.launcher(self.program.mpi, RANKS), *self.program.command()]
+        again = ["--relaunch", str(self.relaunches)] if self.relaunches else []
+        command = [self.holdfast(), "run", "--replicas", str(self.replicas), *again, *matrix.launcher(self.program.mpi, RANKS), *self.program.command()]
         self.said = open(str(self.directory) + ".said", "w+", encoding="utf-8", errors="replace")
         self.process = subprocess.Popen(command, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=self.said, stderr=self.said, env=self.environment)
         self.began = time.monotonic()
@@ -203,14 +205,15 @@ class Job:
         self.said.close()
 
     def living(self):
-        """Processes by team of those teams that are not lost, once all ranks are there."""
+        """Processes by team of those teams that are not lost, once all ranks are there; and which of them do not stand by."""
         while self.process.poll() is None and time.monotonic() - self.began < SECONDS:
             done = subprocess.run([self.holdfast(), "status", "--job", "--json"], capture_output=True, text=True, env=self.environment)
             teams = json.loads(done.stdout)["teams"] if done.returncode in (0, 1) and done.stdout else []
             if teams and all(team["lost"] or len(team["ranks"]) == RANKS for team in teams):
-                return {team["team"]: team["ranks"] for team in teams if not team["lost"]}
+                left = [team for team in teams if not team["lost"]]
+                return {team["team"]: team["ranks"] for team in left}, {team["team"] for team in left if team.get("caught_up", True)}
             time.sleep(0.02)
-        return {}
+        return {}, set()
 
     def strike(self, at):
         """Whether a rank was killed; no team is the last one."""
@@ -219,10 +222,11 @@ class Job:
             return False
         except subprocess.TimeoutExpired:
             pass
-        teams = self.living()
-        if len(teams) < 2:
+        teams, members = self.living()
+        may_die = [team for team in sorted(teams) if members - {team}]
+        if not may_die:
             return False
-        team = self.random.choice(sorted(teams))
+        team = self.random.choice(may_die)
         victim = self.random.choice(teams[team])
         self.told.append(f"rank {victim['rank']} of team {team} at {time.monotonic() - self.began:.2f} s")
         try:
@@ -249,7 +253,7 @@ class Job:
         return struck
 
 
-def strike_until(program, kills, seed, root):
+def strike_until(program, kills, seed, root, relaunches):
     native = Native(program, root)
     program.begin_natively(native)
     began = time.monotonic()
@@ -259,7 +263,7 @@ def strike_until(program, kills, seed, root):
     while struck < kills and jobs < 10 * kills:
         replicas = random.Random(seed).choice((2, 3)) if kills - struck > 1 else 2
         try:
-            struck += Job(program, root, seed, replicas).run(seconds, native)
+            struck += Job(program, root, seed, replicas, relaunches=relaunches).run(seconds, native)
         except AssertionError as error:
             print(error, file=sys.stderr, flush=True)
             failed, struck = failed + 1, struck + 1
@@ -274,6 +278,7 @@ def main():
     parser.add_argument("--kills", type=int, default=2)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--mpicc")
+    parser.add_argument("--relaunch", action="store_true")
     parser.add_argument("program", choices=PROGRAMS)
     parser.add_argument("mpi")
     options = parser.parse_args()
@@ -283,7 +288,7 @@ def main():
     print(f"the first seed is {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="holdfast-redundant-") as root:
         try:
-            return strike_until(PROGRAMS[options.program](options), options.kills, seed, root)
+            return strike_until(PROGRAMS[options.program](options), options.kills, seed, root, 3 if options.relaunch else 0)
         except Missing as missing:
             print(missing)
             return 77
