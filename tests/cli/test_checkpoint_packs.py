@@ -88,7 +88,7 @@ class CheckpointPacks(CheckpointTest):
         native = subprocess.run(mpirun, cwd=self.dir, env=self.env, capture_output=True, text=True, check=True, timeout=120)
         shutil.rmtree(self.path("ck"))
         done = self.holdfast("run", "--simulate-nodes", "8", "--simulate-loss", "1,4@30", "--protect", "rs:4+2", "--checkpoint", PATTERN, "--restarts", "1",
-                             "--protect-at", "close", "--", *mpirun, "100000")
+                             "--protect-at", "close", "--deadline", "60s", "--", *mpirun, "100000")
         self.assertIn("attempt 2 begins with checkpoint", done.stderr)
         self.assertEqual(re.findall(r"checksum \w+", done.stdout), re.findall(r"checksum \w+", native.stdout))
         self.assertEqual(len(glob.glob(self.path("ck/ck.60.*"))), RANKS)
