@@ -43,7 +43,17 @@ struct Started {
   std::mutex mutex;
   std::vector<std::weak_ptr<State>> states;
 };
-std::atomic<Started*> started{new Started};
+// Used before this library's own variables begin, too: a program's standard input may be a protected file.
+constinit std::atomic<Started*> started{nullptr};
+
+Started& started_here() {
+  Started* all = started;
+  if (all) return *all;
+  auto* const fresh = new Started;
+  if (started.compare_exchange_strong(all, fresh)) return *fresh;
+  delete fresh;
+  return *all;
+}
 
 class CompanionTicket final : public Ticket {
  public:
@@ -154,10 +164,10 @@ struct State {
     return 0;
   }
   static void note(const std::shared_ptr<State>& state) {
-    Started* const all = started;
-    std::lock_guard guard(all->mutex);
-    std::erase_if(all->states, [](const std::weak_ptr<State>& one) { return one.expired(); });
-    all->states.push_back(state);
+    Started& all = started_here();
+    std::lock_guard guard(all.mutex);
+    std::erase_if(all.states, [](const std::weak_ptr<State>& one) { return one.expired(); });
+    all.states.push_back(state);
   }
   // False: it is in a call.
   bool let_companion_go() {
@@ -324,8 +334,8 @@ void watch_forks() {
   std::call_once(once, [] {
     pthread_atfork(nullptr, nullptr, [] {
       ++fork_generation;
-      hung_calls = 0;  // which are the parent's
-      started = new Started;
+      hung_calls = 0;     // which are the parent's
+      started = nullptr;  // its mutex may be locked
       forget_companions_of_parent();
     });
   });
@@ -337,9 +347,9 @@ std::shared_ptr<Lane> make_companion_lane(std::string name, std::chrono::millise
 }
 
 void end_idle_companions() {
-  Started* const all = started;
-  std::unique_lock guard(all->mutex);
-  const auto states = all->states;
+  Started& all = started_here();
+  std::unique_lock guard(all.mutex);
+  const auto states = all.states;
   guard.unlock();  // who starts a companion holds its own state's mutex and waits for this one
   int busy = 0;
   for (const auto& one : states)
