@@ -645,7 +645,7 @@ class Replicas(ReplicatedTest):
                     self.check_messages(how)
             with self.subTest(name, killed=True):
                 shutil.rmtree(self.path("state"))
-                job = self.start(*launcher, program, how, "out", "30", "4")
+                job = self.start(*launcher, program, how, "out", "100", "15")
                 process = self.process_of(0, 0, 3)
                 time.sleep(0.4)
                 os.kill(process, signal.SIGKILL)

@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tools"))
 import faultfs
 
-UNIT, ROWS, K, DEADLINE_S = 1 << 20, 12, 2, 12
+UNIT, ROWS, K, DEADLINE_S = 1 << 20, 12, 2, 8
 WRITER = f"open('file.dat', 'wb').write(bytes(range(256)) * ({UNIT * K * ROWS} // 256))"
 # What is on the hanging target is waited for until the deadline. Each thread reads units of its own; those that do not hang are through before.
 READER = f"""
