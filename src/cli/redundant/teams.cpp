@@ -452,15 +452,14 @@ bool launcher_is_given(const std::vector<std::string>& command, Is is) {
   });
 }
 
-// Each launcher would bind its ranks to the same cores. Where the user says how they are bound, that stands.
+// Each launcher would bind its ranks to the same cores. Where the user says how they are bound, or which cores they get, that stands.
 void share_cores(const Teams& teams, TeamPlaces& places) {
-  const auto binds = [](const std::string& word) {
-    return word == "--bind-to" || word == "-bind-to" || word == "--cpu-set" || word == "--cpu-list" || word == "-map-by" || word == "--map-by";
-  };
+  const auto binds = [](const std::string& word) { return word == "--bind-to" || word == "-bind-to" || word == "--cpu-set" || word == "--cpu-list"; };
+  const auto says_where = [&binds](const std::string& word) { return binds(word) || word == "-map-by" || word == "--map-by"; };
   for (std::vector<std::string>& command : places.commands) {
     if (!teams.mpi.launcher) continue;
-    if (launcher_is_given(command, binds)) places.processors.clear();
-    else if (teams.mpi.name.starts_with("openmpi")) command.insert(command.begin() + 1, {"--bind-to", "none"});
+    if (launcher_is_given(command, says_where)) places.processors.clear();
+    if (teams.mpi.name.starts_with("openmpi") && !launcher_is_given(command, binds)) command.insert(command.begin() + 1, {"--bind-to", "none"});
   }
 }
 
