@@ -153,7 +153,7 @@ class ResumedTeams(ReplicatedTest):
             words, printed, last = self.jacobi(flavour, launcher)
             with self.subTest(flavour=flavour):
                 self.forget()
-                other = [*words[:3], "8", words[4]]
+                other = [*words[:3], "8", str(3 * int(words[4]))]  # slower: what it comes to the others have written
                 job = self.start("--restart-command", " ".join([*launcher, *other]), *launcher, *words)
                 self.process_of(1, 1, 2)
                 self.until("a checkpoint is there", self.is_written(40), job)
