@@ -347,9 +347,10 @@ std::shared_ptr<Lane> make_companion_lane(std::string name, std::chrono::millise
 }
 
 void end_idle_companions() {
-  Started& all = started_here();
-  std::unique_lock guard(all.mutex);
-  const auto states = all.states;
+  Started* const all = started;
+  if (!all) return;  // no companion was ever started here, as in most programs
+  std::unique_lock guard(all->mutex);
+  const auto states = all->states;
   guard.unlock();  // who starts a companion holds its own state's mutex and waits for this one
   int busy = 0;
   for (const auto& one : states)
