@@ -245,14 +245,16 @@ class Agents(CommandTest):
         self.assertEqual(self.json("agents", "status"), [])
 
     def test_who_starts_an_agent_hears_of_the_one_that_comes_up(self):
-        """The first is killed before it has said anything: it waits for the one before it to go, whose lock is held here."""
+        """The first is killed before it has said anything: it waits for the one before it to go, whose lock is held here.
+
+        That one says that it ends and then goes: its lock is free a moment after `agents stop`."""
         os.mkdir(self.path("n1.disk"))
         self.holdfast("agents", "start", "--node", "n1", self.path("n1.disk"))
         name = os.path.join(self.path("agents"), "lock." + os.path.basename(self.note_of("n1")).removesuffix(".agent"))
         self.holdfast("agents", "stop", "n1")
         with open(name, "w") as lock:
             os.chmod(name, 0o600)
-            fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+            fcntl.fcntl(lock, fcntl.F_OFD_SETLKW, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
             starter = self.begin("agents", "start", "--restart", "--node", "n1", self.path("n1.disk"))
             waiting, deadline = None, time.time() + 4
             while waiting is None and time.time() < deadline:
