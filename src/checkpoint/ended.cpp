@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -50,25 +51,31 @@ bool is_of_launcher() {
 
 using Names = std::vector<std::string>;
 
-// Of each node that answers; empty where it has none.
-std::vector<Names> notes_on(const Run& run, uint64_t deadline_ms) {
+struct Notes {
+  std::vector<Names> found;  // of each node that answers; empty where it has none
+  Names silent;
+};
+
+Notes notes_on(const Run& run, uint64_t deadline_ms) {
   const auto pool = catalog::look_at_pool(run.nodes, deadline_ms);
-  if (!pool) return {};
+  if (!pool) return {{}, run.nodes};
   const std::string at = fmt::format("{}/{}", directory_of_attempt(run.id, run.attempt), ranks_directory);
-  std::vector<std::pair<std::shared_ptr<Names>, std::shared_ptr<target::Ticket>>> asked;
+  std::vector<std::tuple<std::string, std::shared_ptr<Names>, std::shared_ptr<target::Ticket>>> asked;
+  Notes notes;
   for (const catalog::Member& member : pool->members) {
     const auto names = std::make_shared<Names>();
-    if (member.usable())
-      asked.emplace_back(names, member.lane->submit([target = member.target, at, names] {
+    if (!member.usable()) notes.silent.push_back(member.path);
+    else
+      asked.emplace_back(member.path, names, member.lane->submit([target = member.target, at, names] {
         auto listed = target->list(at);
         if (listed) *names = std::move(*listed);
-        return listed.status();
+        return listed.status().kind() == Kind::not_found ? Status() : listed.status();
       }));
   }
-  std::vector<Names> found;
-  for (const auto& [names, ticket] : asked)
-    if (ticket->wait()) found.push_back(std::move(*names));
-  return found;
+  for (const auto& [node, names, ticket] : asked)
+    if (ticket->wait()) notes.found.push_back(std::move(*names));
+    else notes.silent.push_back(node);
+  return notes;
 }
 
 }  // namespace
@@ -119,14 +126,15 @@ std::set<uint32_t> ranks_begun(const LocalFiles& files) {
 
 RanksThen ranks_then(const Run& run, uint64_t deadline_ms) {
   std::set<std::string> begun, ended;
-  for (const Names& names : notes_on(run, deadline_ms))
+  Notes notes = notes_on(run, deadline_ms);
+  for (const Names& names : notes.found)
     for (const std::string& name : names)
       if (name.ends_with(ended_ending)) ended.insert(name.substr(0, name.size() - ended_ending.size()));
       else begun.insert(name);
   std::set<uint32_t> left;
   for (const std::string& name : begun)
     if (!ended.contains(name)) left.insert(rank_in(name));
-  return {{left.begin(), left.end()}, !ended.empty()};
+  return {{left.begin(), left.end()}, !ended.empty(), std::move(notes.silent)};
 }
 
 }  // namespace holdfast::checkpoint

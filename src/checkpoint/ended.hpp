@@ -36,6 +36,8 @@ std::set<uint32_t> ranks_begun(const LocalFiles& files);
 struct RanksThen {
   std::vector<uint32_t> never_ended;  // begun on a node that answers, and not ended by themselves
   bool any_ended = false;
+  std::vector<std::string> silent;  // addresses of nodes that do not answer
+  bool any_begun() const { return any_ended || !never_ended.empty(); }
 };
 RanksThen ranks_then(const Run& run, uint64_t deadline_ms);
 

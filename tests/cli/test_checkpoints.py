@@ -150,6 +150,25 @@ class Checkpoints(CheckpointTest):
         self.assertIn("the job has ended with 121; it is started again (1 of 1)", done.stderr)
         self.assertIn("attempt 2 begins with checkpoint 20", done.stderr)
 
+    def test_a_job_has_failed_whose_ranks_were_all_on_nodes_that_are_lost(self):
+        """Nobody has a note of them any more. That `run` has seen them begin shows by what it has dropped."""
+        launcher = self.path("launch_well")
+        with open(launcher, "w") as file:
+            file.write("#!/bin/sh\nexport PMI_SIZE=1 RANK=0 PMI_RANK=0\nsh -c \"$1\"\nexit 0\n")
+        os.chmod(launcher, 0o755)
+        script = f"""[ -e ck/ck.2.0 ] && exit 0; {LOSE_AGENT}
+            for step in 1 2; do echo $step > ck/ck.$step.0; done
+            while [ -z "$(ls -d holdfast-nodes/n2/ck.2.0-*)" ] || [ -n "$(ls -d holdfast-nodes/n2/ck.1.0-*)" ]; do sleep 0.1; done 2> /dev/null
+            lose n1; rm -rf holdfast-nodes/n1/* holdfast-nodes/n1/.[a-z]*; kill -9 $$"""
+        job = ["run", "--simulate-nodes", "4", "--protect", "mirror:2", "--checkpoint", PATTERN, "--keep", "1", "--library", "posix", "--drain", "none"]
+        done = self.holdfast(*job, "--", launcher, script, expect=121)
+        self.assertIn("the launcher has ended with 0, but the nodes of all ranks are lost (no answer from n1): the job has failed", done.stderr)
+        self.holdfast("checkpoints", "--drop", "2", expect=None)
+        self.holdfast("agents", "stop")
+        done = self.holdfast(*job, "--restarts", "1", "--", launcher, script)
+        self.assertIn("the job has ended with 121; it is started again (1 of 1)", done.stderr)
+        self.assertIn("attempt 2 begins with checkpoint 2, on n2, n3, n4", done.stderr)
+
     def test_a_rank_has_ended_whatever_becomes_of_the_processes_that_it_starts(self):
         self.run_side_by_side("sh -c 'kill -9 $$'; sh -c 'sleep 1; kill -9 $$' & exec env -u LD_PRELOAD true")
         self.run_side_by_side("echo x > ck/ck.1.$RANK; exit 3")

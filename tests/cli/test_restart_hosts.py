@@ -121,6 +121,23 @@ class RestartHosts(CommandTest):
         self.assertIn(on[1], ("n4", "n5", "n6"))
         self.assertIn(f"--host n1,{on[1]},n3 -n 3 sh", said)
 
+    def test_a_node_that_is_lost_before_the_first_attempt_has_no_ranks_either(self):
+        """What a rank wrote there nobody would keep."""
+        self.make_launcher("mpirun", "mpirun (Open MPI) 4.1.4")
+        there = self.path("there")
+        with open(there, "w") as file:
+            file.write('#!/bin/sh\n[ "$1" = n2 ] && exit 255\nshift; exec sh -c "$*"\n')
+        os.chmod(there, 0o755)
+        done = self.holdfast("run", "--protect", "rs:2+2", "--local", self.path("disk-{node}"), "--hosts", "n[1-6]", "--with", f"{there} {{node}}", "--checkpoint", PATTERN,
+                             "--deadline", "2s", "--library", "posix", "--", "mpirun", "--host", "n1,n2,n3", "-n", "3", "sh", "-c", "echo content of $RANK > ck/ck.10.$RANK")
+        with open(self.path("seen")) as seen:
+            self.assertRegex(seen.read().splitlines()[-1], r"--host n1,n[456],n3 -n 3 sh")
+        self.assertIn("no agent answers on n2: mpirun is given the nodes that are there", done.stderr)
+        self.assertIn("checkpoint 10 is whole (3 files", done.stderr)
+        for rank in range(3):
+            with open(self.path(f"ck/ck.10.{rank}")) as file:
+                self.assertEqual(file.read(), f"content of {rank}\n")
+
     def test_a_slurm_job_that_may_end_with_a_node_is_told_of(self):
         """Slurm does not say whether a job was begun with --no-kill; salloc's command line and the batch script do."""
         self.make_launcher("srun", "slurm 22.05.8")

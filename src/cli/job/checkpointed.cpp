@@ -54,6 +54,7 @@ using checkpoint::Surveyor;
 namespace {
 
 constexpr auto look_every = std::chrono::milliseconds(250);
+constexpr auto between_looks = std::chrono::milliseconds(200);  // at a silent node, when the job has ended
 
 // By the user: then a program that goes on without some of its ranks has ended well.
 bool may_lose_ranks(const std::vector<std::string>& command) {
@@ -100,6 +101,7 @@ class Caretaker {
     if (const auto all = surveyor_.look_at_versions()) tidy(*all);
   }
   bool has_lost_nodes() const { return lost_; }
+  bool has_seen_ranks() const { return ranks_seen_; }
   // The newest whole one, which stays from then on: a team that is started again reads it.
   std::optional<Run::From> hold_newest() {
     Surveyor surveyor(settings_.local, settings_.deadline_ms, damaged_);
@@ -124,6 +126,7 @@ class Caretaker {
 
   void look() {
     for (const Status& remark : protectors_.revive()) say("holdfast: {}\n", remark.sentence());
+    if (!ranks_seen_ && run_.teams == 1) ranks_seen_ = checkpoint::ranks_then(run_, settings_.deadline_ms).any_begun();
     const auto all = surveyor_.look_at_versions();
     if (!all) return;
     tidy(*all);
@@ -177,7 +180,7 @@ class Caretaker {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
-  std::atomic<bool> lost_{false};
+  std::atomic<bool> lost_{false}, ranks_seen_{false};
   std::thread thread_;
 };
 
@@ -198,8 +201,9 @@ class Attempts {
     if (options_.resume) find_run();
     for (int again = 0;; ++again) {
       if (const Status ready = prepare(again > 0 || options_.resume); !ready) return fail(ready, exit_restart_refused);
-      const auto command = again > 0 || options_.resume ? command_of_restart(again > 0) : Result<std::vector<std::string>>(command_);
-      if (!command) return fail(command.status(), exit_restart_refused);
+      const bool goes_on = again > 0 || options_.resume;
+      const auto command = goes_on ? command_of_restart(again > 0) : command_at_first();
+      if (!command) return fail(command.status(), goes_on ? exit_restart_refused : exit_lost);
       const int code = once([&](const FindBeginning& beginning) { return attempt(*command, beginning); });
       if (code < 0) return code;
       if (code == 0) return finish();
@@ -249,13 +253,13 @@ class Attempts {
     }
     live_.began(run_);
     see_program();
+    look_at_nodes(*survey);
     if (!goes_on) return {};
     make_directories(*survey);
     checkpoint::note_beginning(*survey, run_, settings_.deadline_ms);
     HF_TRY(check_unreadable(*survey));
     checkpoint::forget_unneeded(*survey, run_.id, run_.attempt, begun_, settings_);
     remember_beginning(*survey);
-    look_at_nodes(*survey);
     say_quarantined(*survey);
     if (run_.from)
       say("holdfast: attempt {} begins with checkpoint {}{}, on {}\n", run_.attempt.number, run_.from->step,
@@ -291,6 +295,15 @@ class Attempts {
     say("holdfast: Slurm has not ended step {}, which was on {}; what is started now shares its processors (SLURM_OVERLAP)\n", fmt::join(left, ", "),
         fmt::join(nodes_.lost, ", "));
     ::setenv("SLURM_OVERLAP", "1", 0);
+  }
+
+  // Nobody would keep what a rank writes on a node whose agent does not answer. What becomes of teams there is their own matter.
+  Result<std::vector<std::string>> command_at_first() const {
+    if (run_.teams > 1) return command_;
+    auto command = command_of_restart(false);
+    if (command && *command != command_)
+      say("holdfast: no agent answers on {}: {} is given the nodes that are there\n", fmt::join(nodes_.lost, ", "), command_.front());
+    return command;
   }
 
   // On nodes that are there. `again`: by this `run`; what it begins with is the command that it was given.
@@ -417,7 +430,7 @@ class Attempts {
       if (!from) return std::nullopt;
       return TeamBeginning{from->step, [from](int team) { return checkpoint::encode_team(team, from); }};
     };
-    const int code = code_of_ranks(attempt(beginning));
+    const int ended_with = attempt(beginning), code = code_of_ranks(ended_with, caretaker.has_seen_ranks());
     failed_on_ = protectors.finish();
     seal_shared(code == 0);
     if (code == 0) end_checkpoints();
@@ -429,14 +442,29 @@ class Attempts {
   }
 
   // Open MPI 5's launcher ends with 0 when a node is lost with its daemon, after it has ended the ranks of the others.
-  int code_of_ranks(int code) const {
+  int code_of_ranks(int code, bool any_seen) const {
     if (code != 0 || run_.teams > 1) return code;
-    const checkpoint::RanksThen ranks = checkpoint::ranks_then(run_, settings_.deadline_ms);
+    const checkpoint::RanksThen ranks = ranks_at_end(any_seen);
+    if (any_seen && !ranks.any_begun()) {
+      const std::string silent = ranks.silent.empty() ? "" : fmt::format(" (no answer from {})", nodes_text(ranks.silent));
+      say("holdfast: the launcher has ended with 0, but the nodes of all ranks are lost{}: the job has failed\n", silent);
+      return exit_ranks_lost;
+    }
     if (ranks.never_ended.empty() || (ranks.any_ended && may_lose_ranks(command_))) return code;
     say("holdfast: the launcher has ended with 0, but the end of {} was not seen (the first is rank {}), as after the loss of a node: the job has "
         "failed\n",
         plural(ranks.never_ended.size(), "rank"), ranks.never_ended.front());
     return exit_ranks_lost;
+  }
+
+  // Where ranks were seen, and nobody knows of them: a node that is late may.
+  checkpoint::RanksThen ranks_at_end(bool any_seen) const {
+    const auto end = end_of_patience();
+    for (;;) {
+      checkpoint::RanksThen ranks = checkpoint::ranks_then(run_, settings_.deadline_ms);
+      if (!any_seen || ranks.any_begun() || !may_come(ranks.silent) || std::chrono::steady_clock::now() > end) return ranks;
+      std::this_thread::sleep_for(between_looks);
+    }
   }
 
   // Which one a program has read is not known where they are counted.
@@ -496,21 +524,23 @@ class Attempts {
   // A node that was cut off for a moment, or is late, may have what seems to be missing. It is asked again, for a while. Not one without the note of its
   // agent, which has ended.
   Result<Survey> look_at_end() const {
-    constexpr int deadlines = 3;
-    constexpr std::chrono::milliseconds between(200);
     Surveyor surveyor(settings_.local, settings_.deadline_ms, damaged_);
-    const auto end = std::chrono::steady_clock::now() + deadlines * std::chrono::milliseconds(settings_.deadline_ms);
+    const auto end = end_of_patience();
     for (;;) {
       auto survey = surveyor.look(run_.id);
-      if (!survey || !may_come(*survey) || !misses_something(*survey) || std::chrono::steady_clock::now() > end) return survey;
-      std::this_thread::sleep_for(between);
+      if (!survey || !may_come(survey->silent) || !misses_something(*survey) || std::chrono::steady_clock::now() > end) return survey;
+      std::this_thread::sleep_for(between_looks);
     }
   }
 
-  static bool may_come(const Survey& survey) {
+  std::chrono::steady_clock::time_point end_of_patience() const {
+    constexpr int deadlines = 3;
+    return std::chrono::steady_clock::now() + deadlines * std::chrono::milliseconds(settings_.deadline_ms);
+  }
+
+  static bool may_come(const std::vector<std::string>& silent) {
     const std::vector<std::string> known = known_directories();
-    return std::any_of(survey.silent.begin(), survey.silent.end(),
-                       [&](const std::string& node) { return std::count(known.begin(), known.end(), node) > 0; });
+    return std::any_of(silent.begin(), silent.end(), [&](const std::string& node) { return std::count(known.begin(), known.end(), node) > 0; });
   }
 
   bool misses_something(const Survey& survey) const {

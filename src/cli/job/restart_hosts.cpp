@@ -28,6 +28,9 @@ class Stand_ins {
     for (const std::string& node : now.live)
       if (!busy.contains(short_name_of(node))) spares_.push_back(node);
   }
+  bool any_lost(const Hosts& hosts) const {
+    return std::any_of(hosts.begin(), hosts.end(), [this](const Host& host) { return is_lost(host.name); });
+  }
   Hosts replace(const Hosts& hosts) {
     Hosts left;
     int homeless = 0;
@@ -77,6 +80,7 @@ Result<std::vector<std::string>> with_mpi_hosts(const std::vector<std::string>& 
   if (!said) used = hosts_by_default(command, words);
   if (used.empty()) return command;
   Stand_ins stand_ins(now, used);
+  if (!stand_ins.any_lost(used)) return command;
   const Hosts left = stand_ins.replace(used);
   if (left.empty()) return none_left();
   // The batch system's places there were for fewer ranks.
