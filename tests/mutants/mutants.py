@@ -161,10 +161,21 @@ class Build:
         command[at:at] = [str(name) for name in objects] + ["-Wl,-S"]
         run(command, self.directory, f"{into} does not link")
 
+    def lump_of(self, unit):
+        """The unit by which this source is compiled together with others."""
+        for lump in self.commands:
+            if "/Unity/" in lump and f'"{unit}"' in pathlib.Path(lump).read_text():
+                return pathlib.Path(lump)
+        sys.exit(f"mutants: nothing compiles {unit}")
+
     def units_of(self, original, changed):
         """What has to be compiled for a changed file: unit of the library to the text that is to stand for it."""
-        if original.suffix == ".cpp":
+        if original.suffix == ".cpp" and os.path.realpath(original) in self.commands:
             return {str(original): changed}
+        if original.suffix == ".cpp":
+            lump, copy = self.lump_of(original), changed.with_suffix(".lump.cpp")
+            copy.write_text(lump.read_text().replace(f'"{original}"', f'"{changed}"'))
+            return {str(lump): copy}
         including = self.units_including(original)
         if not 0 < len(including) <= MOST_UNITS:
             raise Stale(f"{original} is compiled into {len(including)} units; a mutant has to change one of them instead")

@@ -105,6 +105,7 @@ class CoordinatedFile final : public Coordinated {
         kept_(protocols_.most_kept),
         separate_(parts ? std::make_unique<SeparateWrites>(std::move(parts)) : nullptr),
         take_over_([this] { return take_over(); }),
+        repeat_kept_([this] { return repeat_kept(); }),
         common_{{replica, subject, name_}, *below_, take_over_, reading_, has_repeated_} {
     reading_.paces = protocols_.reads;
     reading_.reads_itself = !led;
@@ -225,12 +226,19 @@ class CoordinatedFile final : public Coordinated {
   // In a leader's turn.
   Status take_over() {
     const uint32_t successions = replica_.successions();
-    if (successions == successions_ && !kept_from_log_ && !has_lost_a_writer() && (!led_ || led_->is_open())) return Status();
-    HF_TRY(kept_.repeat(*below_));
+    if (successions == successions_ && !kept_from_log_ && !repeated_in_part_ && !has_lost_a_writer() && (!led_ || led_->is_open())) return Status();
+    HF_TRY(repeat_kept());
     successions_ = successions;
     kept_from_log_ = false;
     writers_ = 0;
     has_repeated_ = true;
+    return Status();
+  }
+  // One that has failed in the middle has cut the file, or put older bytes over newer ones: until all is repeated nobody is to see them.
+  Status repeat_kept() {
+    repeated_in_part_ = true;
+    HF_TRY(kept_.repeat(*below_));
+    repeated_in_part_ = false;
     return Status();
   }
   bool has_lost_a_writer() const { return writers_ != 0 && (writers_ & ~redundant::Sharing::of(replica_)->living().teams) != 0; }
@@ -260,7 +268,7 @@ class CoordinatedFile final : public Coordinated {
   // What is not in the file yet, where somebody is to see it.
   Status join_first() {
     if (!separate_ || !separate_->has_any()) return Status();
-    const Result<uint64_t> writers = separate_->join(common_, keeps() ? &kept_ : nullptr);
+    const Result<uint64_t> writers = separate_->join(common_, keeps() ? repeat_kept_ : nullptr);
     HF_TRY(writers.status());
     if (keeps()) writers_ |= *writers;
     return Status();
@@ -343,7 +351,7 @@ class CoordinatedFile final : public Coordinated {
     HF_TRY(join_first());
     const Status mine = writers_ >> replica_.place().team & 1 ? below_->sync() : Status();
     const auto sync_it = [&](const Turn& turn) {
-      if (!mine.ok() || !turn.same_view) HF_TRY(kept_.repeat(*below_));
+      if (!mine.ok() || !turn.same_view) HF_TRY(repeat_kept());
       HF_TRY(below_->sync());
       return separate_ ? separate_->make_removals_durable() : Status();
     };
@@ -371,10 +379,10 @@ class CoordinatedFile final : public Coordinated {
   uint64_t writers_ = 0;       // teams that have written chunks since the last sync, as bits
   bool has_repeated_ = false;  // in the leader, since the last read began
   KeptWrites kept_;
-  bool kept_from_log_ = false;
+  bool kept_from_log_ = false, repeated_in_part_ = false;
   const std::unique_ptr<SeparateWrites> separate_;
   bool through_ = false;  // nothing is written apart any more
-  const std::function<Status()> take_over_;
+  const std::function<Status()> take_over_, repeat_kept_;
   const Common common_;
 };
 

@@ -18,12 +18,21 @@ class KeptWrites {
   // Any other change, which can be made twice.
   void changed(std::function<Status(FileLayer&)> change, bool holds);
   bool is_too_much() const { return bytes_ > most_; }
+  // Never an older byte over a newer one that may be there, but for what was cut off in between.
   Status repeat(FileLayer& below) const;
   void forget();
 
  private:
+  struct Change {
+    std::vector<Extent> places;  // of a write
+    Bytes bytes;
+    std::function<Status(FileLayer&)> other;  // where it is no write
+  };
+  using Changes = std::vector<Change>;
+  static Status write_newest(Changes::const_iterator first, Changes::const_iterator last, FileLayer& below);
+
   const uint64_t most_;
-  std::vector<std::function<Status(FileLayer&)>> changes_;
+  Changes changes_;
   uint64_t bytes_ = 0;
 };
 

@@ -123,9 +123,12 @@ class Disk {
   int count() const { return count_; }
   // Calls of the layers above that do not end well, by their number among all.
   std::set<int> faults;
-  bool is_faulty() {
+  // From a call on all those of this team: its node's mount is full, or broken.
+  int broken_team = -1, broken_from = 0;
+  bool is_faulty(int team) {
     std::lock_guard lock(mutex_);
-    return faults.contains(++calls_);
+    ++calls_;
+    return faults.contains(calls_) || (team == broken_team && calls_ >= broken_from);
   }
 
  private:
@@ -347,7 +350,7 @@ class DiskFile final : public FileLayer {
  public:
   DiskFile(Disk& disk, FakeReplica& replica) : disk_(disk), replica_(replica) {}
   Status write(std::span<const Extent> extents, ByteView data) override {
-    if (disk_.is_faulty()) return write_in_part(extents[0], data);
+    if (disk_.is_faulty(replica_.place().team)) return write_in_part(extents[0], data);
     for (const Extent& extent : extents) {
       const ByteView all = data.first(extent.length), piece = replica_.tears() ? all.first(all.size() / 2) : all;
       disk_.change(replica_.place().team,
@@ -358,7 +361,7 @@ class DiskFile final : public FileLayer {
   }
   // An error, or less than there is.
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
-    const bool is_faulty = disk_.is_faulty();
+    const bool is_faulty = disk_.is_faulty(replica_.place().team);
     if (is_faulty && extents[0].offset % 2) return failed();
     const uint64_t got = disk_.read(extents, into);
     return is_faulty ? std::min(got, extents[0].length / 2) : got;
@@ -368,7 +371,7 @@ class DiskFile final : public FileLayer {
     return Extent{disk_.append(replica_.place().team, piece), all.size()};
   }
   Result<uint64_t> size() override { return disk_.size(); }
-  Status sync() override { return disk_.is_faulty() ? failed() : (disk_.sync(replica_.place().team), Status()); }
+  Status sync() override { return disk_.is_faulty(replica_.place().team) ? failed() : (disk_.sync(replica_.place().team), Status()); }
   Status set_size(uint64_t bytes) override {
     disk_.change(replica_.place().team, [bytes](Bytes& content) { content.resize(bytes); });
     return Status();

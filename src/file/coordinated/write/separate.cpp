@@ -151,9 +151,8 @@ void SeparateWrites::forget() {
   all_ = {};
 }
 
-// Each replica copies what its part has of the newest bytes. Where one was lost or cannot, the leader does all of it: it can be done twice. One that has
-// failed in the middle has put older bytes there: then it does all of it again.
-Result<uint64_t> SeparateWrites::join(const Common& file, const KeptWrites* kept) {
+// Each replica copies what its part has of the newest bytes. Where one was lost or cannot, the leader does all of it: it can be done twice.
+Result<uint64_t> SeparateWrites::join(const Common& file, const std::function<Status()>& repeat) {
   auto* const sharing = redundant::Sharing::of(file.replica);
   redundant::Claim claim{.call = uint64_t(Call::join), .at = number_, .bytes = all_.bytes()};
   const Outcome agreed = file.meet(claim, "a join", [&](const redundant::Turn&) { return Outcome{.value = sharing->living().teams}; });
@@ -164,10 +163,8 @@ Result<uint64_t> SeparateWrites::join(const Common& file, const KeptWrites* kept
   claim.view = uint64_t(mine.to_errno());
   const Outcome ended = file.meet(claim, "the end of a join", [&](const redundant::Turn& turn) {
     if (turn.again && !parts_->has_note()) return Outcome{parts_->remove()};  // a lost leader has come this far
-    const bool all_have =
-        mine.ok() && !repeated_in_part_ && turn.same_view && !turn.again && sharing->living().teams == agreed.value && !(teams_ & ~agreed.value);
-    const Status joined = all_have ? Status() : kept ? kept->repeat(file.below) : copy(file.below, std::nullopt);
-    repeated_in_part_ = !joined.ok();
+    const bool all_have = mine.ok() && turn.same_view && !turn.again && sharing->living().teams == agreed.value && !(teams_ & ~agreed.value);
+    const Status joined = all_have ? Status() : repeat ? repeat() : copy(file.below, std::nullopt);
     return Outcome{joined.ok() ? parts_->remove() : joined, all_have ? teams_ : 0};
   });
   HF_TRY(ended.status);

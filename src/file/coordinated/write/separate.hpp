@@ -44,9 +44,9 @@ class SeparateWrites {
   bool has_any() const { return number_ > 0; }
   // Of the last byte that is not in the file yet.
   uint64_t end() const { return all_.end(); }
-  // `kept`: all that was written since the last sync, where the loss of a node may take it along; null: nothing is lost with anybody. Answers the
+  // `repeat`: all that was written since the last sync, where the loss of a node may take it along; null: nothing is lost with anybody. Answers the
   // teams that have written to the file.
-  Result<uint64_t> join(const Common& file, const KeptWrites* kept);
+  Result<uint64_t> join(const Common& file, const std::function<Status()>& repeat);
   // Within the leader's turn at a sync: parts that have gone do not come back.
   Status make_removals_durable();
 
@@ -70,8 +70,7 @@ class SeparateWrites {
   bool is_over_ = false;          // nothing is added before it is joined
   std::map<int, uint64_t> ends_;  // of the parts
   PartsOfFile all_;
-  bool removed_ = false;           // since the last sync
-  bool repeated_in_part_ = false;  // in the leader
+  bool removed_ = false;  // since the last sync
 };
 
 }  // namespace holdfast::file
