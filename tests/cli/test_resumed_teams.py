@@ -12,6 +12,7 @@ import unittest
 from replicated import ReplicatedTest
 
 COLLECTS = os.path.join(os.path.dirname(__file__), "collects.c")
+LETTERS = os.path.join(os.path.dirname(__file__), "letters.c")
 JACOBI = os.path.join(os.path.dirname(__file__), "../../examples/jacobi_checkpoint.c")
 STEPS, EVERY, ROWS, PAUSE_US = "500", "10", "16", "40000"
 PATTERN = "ck/ck.{step}.{rank}"
@@ -160,8 +161,46 @@ class ResumedTeams(ReplicatedTest):
                 self.kill(0, 1)
                 out, err = self.finish(job)
                 self.check_end(out, err, printed, last)
-                self.assertRegex(err, r"rank \d of team 2 cannot catch up: .*ck/ck\.\d+\.\d, .* is not what ")
+                # Now and then it joins at a name all the same.
+                self.assertRegex(err, r"rank \d of team 2 (cannot catch up: .* is not what |does not go on as the others do: .*ck/ck\.\d+\.\d, )")
                 self.assertNotIn("as team 3", err)
+
+    def joined_at_a_name(self, word, restarted):
+        """The job, when a team is a member that has made letter.1 together with the other one, and nothing of what it writes was compared yet."""
+        program = self.path("letters")
+        subprocess.run(["cc", "-O2", "-o", program, LETTERS], check=True)
+        self.let(0)
+        job = self.start("--restart-command", f"{program} {restarted} 1", program, word)
+        self.process_of(1, 0)
+        self.until("the first letter is there", lambda: os.path.exists(self.path("letter.0")) and self.read("letter.0") == word[0], job)
+        self.kill(0, 0)
+        self.until("it has come up", lambda: len(self.state()["teams"]) == 3 and self.state()["teams"][2]["ranks"], job)
+        self.touch("make.1")
+        self.until("it has joined", lambda: self.caught_up(2), job)
+        self.touch("write.1")
+        return job
+
+    def touch(self, *names):
+        for name in names:
+            open(self.path(name), "wb").close()
+
+    def let(self, letter):
+        self.touch(f"make.{letter}", f"write.{letter}")
+
+    def test_one_whose_first_bytes_differ_is_refused_also_when_it_is_a_member(self):
+        job = self.joined_at_a_name("abc", "aXc")
+        self.let(2)
+        _, err = self.finish(job)
+        self.assertEqual([self.read(f"letter.{i}") for i in (0, 1, 2)], ["a", "b", "c"], err)
+        self.assertRegex(err, r"rank 0 of team 2 does not go on as the others do: .*letter\.1, a write of 1 bytes at 0; team 1 goes on alone")
+        self.assertNotIn("as team 3", err)
+
+    def test_one_whose_bytes_were_the_same_is_as_good_as_the_others(self):
+        job = self.joined_at_a_name("abc", "abX")
+        self.let(2)
+        _, err = self.finish(job, expect=120)
+        self.assertEqual([self.read(f"letter.{i}") for i in (0, 1, 2)], ["a", "b", ""], err)
+        self.assertIn("the replicas of rank 0 differ", err)
 
     # ------------------------------------------------------------------------------------------------ bad input
 

@@ -22,8 +22,10 @@ Frame Meetings::frame(Word word, uint64_t subject, uint64_t number) const {
 // To the leader: what this replica is about to do.
 void Meetings::say(uint64_t name, const Subject& subject, Outbox& out) const {
   Frame claim = frame(Word::claim, name, subject.number);
-  claim.payload.resize(sizeof(Claim));
-  std::memcpy(claim.payload.data(), &subject.claim, sizeof(Claim));
+  Claim said = subject.claim;
+  said.proof = proof_;
+  claim.payload.resize(sizeof said);
+  std::memcpy(claim.payload.data(), &said, sizeof said);
   out.emplace_back(leader_, std::move(claim));
 }
 
@@ -53,6 +55,7 @@ void Meetings::look_at_the_past(Subject& subject) {
   Past past = std::move(subject.past.front());
   subject.past.pop_front();
   --learned_;
+  was_as_others(subject.claim);
   subject.then = past.claim;
   subject.outcome = std::move(past.outcome);
   subject.outcome_number = subject.number;
@@ -123,14 +126,22 @@ std::vector<std::pair<int, Claim>> Meetings::claims(uint64_t subject) const {
   if (found == subjects_.end()) return all;
   for (int team = 0; team < most_teams; ++team) {
     if (!lives(team)) continue;
-    if (team == team_) all.emplace_back(team, found->second.claim);
+    if (team == team_) all.emplace_back(team, found->second.claim), all.back().second.proof = proof_;
     else if (has_said(found->second, team)) all.emplace_back(team, found->second.said.at(team).claim);
   }
   return all;
 }
 
+// In a leader. One that has joined only now may be told of a call that was made without it.
+bool Meetings::has_compared(const Subject& subject, int team) const {
+  const auto said = subject.said.find(team);
+  return said != subject.said.end() && said->second.number == subject.number && subject.number == subject.outcome_number &&
+         said->second.claim == subject.claim;
+}
+
 void Meetings::tell(uint64_t name, const Subject& subject, int team, Outbox& out) const {
   Frame told = frame(Word::outcome, name, subject.outcome_number);
+  told.rank = has_compared(subject, team);
   told.payload = subject.outcome;
   out.emplace_back(team, std::move(told));
 }
@@ -145,6 +156,7 @@ void Meetings::tell_whoever_lacks(uint64_t name, const Subject& subject, Outbox&
 void Meetings::finish(uint64_t subject, Bytes outcome, Outbox& out) {
   Subject& one = subjects_[subject];
   close(subject, one, std::move(outcome));
+  was_as_others(one.claim);
   for (int team = 0; team < most_teams; ++team)
     if (team != team_ && lives(team)) tell(subject, one, team, out);
 }
@@ -199,6 +211,7 @@ void Meetings::take(const Frame& frame, Outbox& out) {
     const bool mine = one.pending && !one.done && frame.number == one.number;
     if (!mine) return;  // known already
     close(frame.subject, one, frame.payload);
+    if (frame.word == Word::outcome && frame.rank != 0) was_as_others(one.claim);
     if (leads()) tell_whoever_lacks(frame.subject, one, out);
   }
 }

@@ -32,6 +32,9 @@ class Meetings {
 
   // In a rehearsal: a call of the same kind, place and length takes the outcome of the one in the log.
   void rehearse() { rehearses_ = true; }
+  // It has resumed from a checkpoint: what it claims says so, until bytes of it were the same as in the log or as the leader's, or it has led.
+  void resumes(bool may_begin_anew) { proof_ = may_begin_anew ? Claim::unproven_may_begin_anew : Claim::unproven; }
+  Claim::Proof proof() const { return proof_; }
 
   void begin(uint64_t subject, const Claim& claim, Outbox& out);
   // contradicts: another call stands in the log.
@@ -115,6 +118,10 @@ class Meetings {
   void say(uint64_t name, const Subject& subject, Outbox& out) const;
   bool has_said(const Subject& subject, int team) const;
   void tell(uint64_t name, const Subject& subject, int team, Outbox& out) const;
+  bool has_compared(const Subject& subject, int team) const;
+  void was_as_others(const Claim& claim) {
+    if (claim.has_content()) proof_ = Claim::proven;
+  }
   bool is_over(uint64_t name, const Subject& subject, Outbox& out) const;
   void take_over(const Frame& frame, Outbox& out);
   void tell_whoever_lacks(uint64_t name, const Subject& subject, Outbox& out) const;
@@ -124,6 +131,7 @@ class Meetings {
   const bool keeps_outcomes_;
   uint64_t living_, dead_ = 0;
   bool member_, rehearses_ = false;
+  Claim::Proof proof_ = Claim::proven;
   size_t learned_ = 0;
   uint64_t calls_ = 0;
   int leader_ = 0;

@@ -15,6 +15,11 @@ struct Claim {
   uint64_t looks = 0;  // it changes nothing that others see; may differ
   // Where the messages of the calling thread are compared: one more than their number up to here, and their running sum.
   uint64_t sent = 0, sent_sum = 0;
+  // Of one that has resumed from a checkpoint, until bytes of it were the same as others': nothing speaks for it yet.
+  enum Proof : uint64_t { proven, unproven, unproven_may_begin_anew };
+  uint64_t proof = proven;
+  // It has bytes of the program's, and their checksum.
+  bool has_content() const { return looks == 0 && bytes != 0 && sum != 0; }
   bool same_but_for_messages(const Claim& other) const { return call == other.call && at == other.at && bytes == other.bytes && sum == other.sum; }
   bool same_shape(const Claim& other) const { return call == other.call && at == other.at && bytes == other.bytes; }
   bool same_messages(const Claim& other) const { return sent == 0 || other.sent == 0 || (sent == other.sent && sent_sum == other.sent_sum); }

@@ -292,6 +292,7 @@ Orders Membership::differ(int rank, const std::string& what, const std::vector<s
   if (rehearses_) return rehearse(rank, what, claims);
   for (const auto& [team, claim] : claims)
     if (!teams_[size_t(team)].is_member) return refused(team, rank, what + " is not what the others do");
+  if (const auto* const one = unproven_among(claims)) return differs_unproven(one->first, rank, what, one->second.proof);
   for (const auto& [team, claim] : claims) {
     const auto same = std::count_if(claims.begin(), claims.end(), [&](const auto& other) { return other.second == claim; });
     if (size_t(same) * 2 <= claims.size()) continue;
@@ -303,6 +304,24 @@ Orders Membership::differ(int rank, const std::string& what, const std::vector<s
     return orders;
   }
   return stop(fmt::format("the replicas of rank {} differ: {}; the job stops before anything of it is written", rank, what));
+}
+
+const std::pair<int, Claim>* Membership::unproven_among(const std::vector<std::pair<int, Claim>>& claims) {
+  const auto is_proven = [](const auto& one) { return one.second.proof == Claim::proven; };
+  if (std::none_of(claims.begin(), claims.end(), is_proven)) return nullptr;
+  const auto stands_alone = [&](const auto& one) {
+    return !is_proven(one) &&
+           std::none_of(claims.begin(), claims.end(), [&](const auto& other) { return is_proven(other) && other.second == one.second; });
+  };
+  const auto found = std::find_if(claims.begin(), claims.end(), stands_alone);
+  return found == claims.end() ? nullptr : &*found;
+}
+
+// It is a member, for it has come to where the others were, by the name of a file. It has joined at a wrong place, or resumed with other bytes.
+Orders Membership::differs_unproven(int team, int rank, const std::string& what, uint64_t proof) {
+  if (proof == Claim::unproven_may_begin_anew) return refused(team, rank, what + " is not what the others do", true);
+  relaunches_ = 0;  // another one would not get on better
+  return lose(team, -1, fmt::format("rank {} of team {} does not go on as the others do: {}", rank, team, what));
 }
 
 Orders Membership::stop(std::string line) {

@@ -78,6 +78,8 @@ class Membership {
   // What a team that is started again would have to know is not kept any more.
   Orders log_ends(const std::string& why);
   Orders hub_is_left();  // nobody waits for the job any more
+  // Of claims that differ: one for which nothing speaks, neither bytes of before nor another one that says the same; null where there is none.
+  static const std::pair<int, Claim>* unproven_among(const std::vector<std::pair<int, Claim>>& claims);
 
   uint64_t living(int rank) const;  // the teams in which this rank lives, as bits
   bool is_lost(int team) const { return teams_[size_t(team)].lost; }
@@ -119,6 +121,7 @@ class Membership {
   Orders lose(int team, int rank, std::string line);
   void look_who_has_not_come_up(Orders& orders);
   Orders stop(std::string line);
+  Orders differs_unproven(int team, int rank, const std::string& what, uint64_t proof);
   Orders rehearse(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims);
   void compare_calls(const Team& its, int rank, Orders& orders);
   void look_whether_over(Orders& orders);

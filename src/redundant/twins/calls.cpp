@@ -457,7 +457,7 @@ void Twins::differs(const std::string& what) {
   {
     const Busy now;
     std::lock_guard lock(mutex_);
-    report({{meetings_.leader(), Claim{.call = 1}}, {place_.team, Claim{.call = 2}}}, what);
+    report({{meetings_.leader(), Claim{.call = 1}}, {place_.team, Claim{.call = 2, .proof = meetings_.proof()}}}, what);
   }
   flush();
   for (;;) pause();

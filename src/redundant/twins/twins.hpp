@@ -48,6 +48,7 @@ class Twins final : public Replica, public Sharing {
     if (orders.compares_messages && !joining_) sent_ = std::make_unique<SentMessages>(orders.team);
     log_has_come_ = !orders.logs_travel;
     if (orders.rehearses) meetings_.rehearse();
+    if (joining_) meetings_.resumes(orders.joins == TeamOrders::if_it_can);
     may_tell_ = orders.clock == TeamOrders::Clock::strict;
     if (may_tell_) decisions_.await_all_from_the_beginning();
     if (!orders.follows.empty()) past_.emplace([this] { return their_log_.next(); }, keeper_);

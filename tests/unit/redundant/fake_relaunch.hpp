@@ -13,6 +13,7 @@
 
 #include "redundant/log/catch_up.hpp"
 #include "redundant/log/join.hpp"
+#include "redundant/membership/membership.hpp"
 #include "unit/redundant/fake_link.hpp"
 
 namespace holdfast::redundant::test {
@@ -67,8 +68,9 @@ class Member {
   Member(World& world, int team, uint64_t living, std::vector<const MemoryLog*> follows, const std::vector<Step>& program);
   // On a node of its own.
   Member(World& world, int team, uint64_t living, const Copy& copy, const std::vector<Step>& program);
-  // It goes on from a checkpoint of its own, at that step of the program.
-  void resume(const MemoryLog& log, size_t step);
+  // It goes on from a checkpoint of its own, at that step of the program. `differs`: what it writes then is not what the others do.
+  void resume(const MemoryLog& log, size_t step, bool differs = false);
+  bool is_proven() const { return meetings_.proof() == Claim::proven; }
   size_t at() const { return at_; }
   bool has_joined() const { return resumes_ && !joining_; }
   bool ended() const { return at_ == program_.size(); }
@@ -106,7 +108,12 @@ class Member {
   std::optional<Join> place_;
   std::vector<Frame> early_;
   size_t log_at_ = 0, searched_ = 0;
-  bool resumes_ = false, joining_ = false, log_is_over_ = false;
+  // Of the step that it is at: every second subject is of names, which are the same in any case.
+  Claim claim() const {
+    const bool is_name = program_[at_].subject % 2 == 1;
+    return is_name ? Claim{.call = 1, .at = at_} : Claim{.call = 2, .at = at_, .bytes = 8, .sum = 7 + uint64_t(differs_)};
+  }
+  bool resumes_ = false, joining_ = false, log_is_over_ = false, differs_ = false;
   std::vector<std::string> seen_;
 };
 
@@ -151,6 +158,16 @@ class World {
     tell_all();
   }
   uint64_t joined = 0;
+  // Teams that resume write other bytes.
+  bool new_ones_differ = false;
+  bool stopped = false;  // they differ, and nobody knows who is right
+  int out = 0;           // members that were out in place of that
+  void differ(const std::vector<std::pair<int, Claim>>& claims) {
+    if (std::any_of(claims.begin(), claims.end(), [this](const auto& one) { return !lives(one.first); })) return;
+    const auto* const unproven = Membership::unproven_among(claims);
+    stopped |= !unproven;
+    if (unproven) ++out, gives_up(unproven->first);
+  }
   // One that is beyond the log, and not the last.
   void gives_up(int team) { lose_with_followers(team); }
   // One may that is the last, but for those that go by its log, which are let go. Then nobody is started again any more.
@@ -223,8 +240,10 @@ inline Member::Member(World& world, int number, uint64_t living, const Copy& cop
   past_.emplace(source, log_);
 }
 
-inline void Member::resume(const MemoryLog& log, size_t step) {
+inline void Member::resume(const MemoryLog& log, size_t step, bool differs) {
   resumes_ = joining_ = true;
+  differs_ = differs;
+  meetings_.resumes(false);
   joined_log_ = &log;
   at_ = step;
   seen_.resize(step);
@@ -238,13 +257,14 @@ inline void Member::resume(const MemoryLog& log, size_t step) {
 
 // One look at how far the log has come.
 inline void Member::join() {
-  if (!place_) place_.emplace(program_[at_].subject, Claim{.call = 1, .at = at_}, std::nullopt, std::set<uint64_t>());
+  if (!place_) place_.emplace(program_[at_].subject, claim(), std::nullopt, std::set<uint64_t>());
   if (copy_ && !copy_->in_step && !log_is_over_) return;
   for (; searched_ < available(); ++searched_) {
     const MemoryLog::One& one = joined_log_->entries[searched_];
     place_->add({one.kind, one.subject, one.number, 0, one.payload}, searched_);
   }
   contradicts_ |= !log_is_over_ && place_->is_contradicted();
+  if (contradicts_ && differs_) return world_.gives_up(team);
   place_->has_all();
   if (!place_->place() && !log_is_over_) return;
   if (!place_->place() && !world_.may_go_beyond(team)) return;
@@ -275,13 +295,15 @@ inline bool Member::reads_on() {
 inline void Member::meet(uint64_t subject) {
   Outbox out;
   if (!pending_) {
-    meetings_.begin(subject, {.call = 1, .at = at_}, out);
+    meetings_.begin(subject, claim(), out);
     decisions_.send_batch(out);
     pending_ = true;
     return send(out);
   }
   const Meetings::State state = meetings_.state(subject);
-  contradicts_ |= state == Meetings::State::contradicts || state == Meetings::State::differ;
+  if (state == Meetings::State::differ) return world_.differ(meetings_.claims(subject));
+  contradicts_ |= state == Meetings::State::contradicts;
+  if (contradicts_ && differs_) return world_.gives_up(team);
   if (state == Meetings::State::act) {
     if (!std::exchange(intends_, true)) meetings_.acts(subject);
     if (!world_.followers_have_all(team)) return;
@@ -364,7 +386,7 @@ inline void World::start() {
   if (copies_logs_) {
     const Copy& copy = copies_[team] = {follows, &replicas_[size_t(follows)]->log()};
     replicas_.push_back(std::make_unique<Member>(*this, team, team_bit(follows), copy, program_));
-    if (resume_) replicas_.back()->resume(*copy.log, random() % (member(follows).at() + 1));
+    if (resume_) replicas_.back()->resume(*copy.log, random() % (member(follows).at() + 1), new_ones_differ);
     standing_by_ |= team_bit(team);
     follows_[team] = follows;
     words_[team].emplace_back(epoch_, members_);
@@ -377,7 +399,7 @@ inline void World::start() {
     if (logs.front()->whole || !follows_.contains(one)) break;
   }
   replicas_.push_back(std::make_unique<Member>(*this, team, team_bit(follows), logs, program_));
-  if (resume_ && logs.size() == 1) replicas_.back()->resume(*logs[0], random() % (member(follows).at() + 1));
+  if (resume_ && logs.size() == 1) replicas_.back()->resume(*logs[0], random() % (member(follows).at() + 1), new_ones_differ);
   standing_by_ |= team_bit(team);
   follows_[team] = follows;
   words_[team].emplace_back(epoch_, members_);
@@ -448,7 +470,7 @@ inline bool World::run(const std::vector<Death>& deaths) {
       if (death.step == step) die(death);
     bool all_ended = true;
     for (int team = 0; team < teams(); ++team) all_ended &= !(members_ & team_bit(team)) || member(team).ended();
-    if (all_ended || job_is_lost) return true;
+    if (all_ended || job_is_lost || stopped) return true;
     if (copies_logs_ && random() % 4 == 0) send_logs();
     const int team = int(random() % uint64_t(teams()));
     if (!lives(team)) continue;

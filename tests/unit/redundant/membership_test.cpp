@@ -399,6 +399,54 @@ TEST(Membership, one_that_comes_back_is_not_a_judge_of_the_others) {
   EXPECT_EQ(orders[0].team, 2);
 }
 
+Membership one_has_resumed(int relaunches = 1) {
+  Membership members = one_comes_back(relaunches);
+  for (int rank = 0; rank < 2; ++rank) (void)members.joined(2, rank, 2), (void)members.caught_up(2, rank);
+  return members;
+}
+
+// By the name of a file alone it has become a member.
+TEST(Membership, one_that_has_resumed_is_out_where_its_first_bytes_differ) {
+  Membership members = one_has_resumed(2);
+  EXPECT_FALSE(members.stands_by(2));
+  const Orders orders = members.differ(0, "out, a write", {{1, {.sum = 1}}, {2, {.sum = 2, .proof = Claim::unproven}}});
+  EXPECT_EQ(kinds(orders), (std::vector{Order::kill, Order::say, Order::live})) << "another one would not get on better";
+  EXPECT_EQ(orders[0].team, 2);
+  EXPECT_EQ(lines(orders),
+            "rank 0 of team 2 does not go on as the others do: out, a write; team 1 goes on alone, and nothing is compared any more\n");
+}
+
+TEST(Membership, one_that_has_resumed_and_differs_begins_anew_where_it_may) {
+  Membership members = one_has_resumed();
+  const Orders orders = members.differ(0, "out, a write", {{1, {.sum = 1}}, {2, {.sum = 2, .proof = Claim::unproven_may_begin_anew}}});
+  EXPECT_EQ(kinds(orders), (std::vector{Order::kill, Order::say, Order::live, Order::start}));
+  EXPECT_EQ(orders[3].code, 1);
+  EXPECT_NE(lines(orders).find("started again as team 3"), std::string::npos);
+}
+
+TEST(Membership, one_that_has_resumed_and_had_the_same_bytes_is_as_good_as_the_others) {
+  Membership members = one_has_resumed();
+  EXPECT_EQ(end_of(members.differ(0, "out, a write", {{1, {.sum = 1}}, {2, {.sum = 2}}})), replicas_differ);
+}
+
+TEST(Membership, one_that_has_resumed_counts_where_it_says_what_another_one_does) {
+  Membership members(3, 1);
+  for (int team = 0; team < 3; ++team) (void)members.joined(team, 0, 1);
+  (void)members.gone(0, 0, "");
+  (void)members.joined(3, 0, 1);
+  (void)members.caught_up(3, 0);
+  const Orders orders = members.differ(0, "out", {{1, {.sum = 1}}, {2, {.sum = 2}}, {3, {.sum = 1, .proof = Claim::unproven}}});
+  ASSERT_FALSE(orders.empty());
+  EXPECT_EQ(orders[0].team, 2);
+  EXPECT_EQ(end_of(orders), -1);
+}
+
+TEST(Membership, two_that_have_resumed_and_differ_stop_the_job) {
+  Membership members = one_has_resumed();
+  EXPECT_EQ(end_of(members.differ(0, "out", {{1, {.sum = 1, .proof = Claim::unproven}}, {2, {.sum = 2, .proof = Claim::unproven}}})),
+            replicas_differ);
+}
+
 TEST(Membership, of_three_one_that_follows_a_lost_team_begins_anew) {
   Membership members(3, 2);
   for (int team = 0; team < 3; ++team) (void)members.joined(team, 0, 1);

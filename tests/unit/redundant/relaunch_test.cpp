@@ -26,6 +26,7 @@ uint64_t check(int teams, int relaunches, uint64_t seed, const std::vector<World
     ADD_FAILURE() << "hangs: seed " << seed << " of " << teams << " teams, first death at " << deaths[0].step;
     return 0;
   }
+  EXPECT_FALSE(world.stopped) << "seed " << seed;
   if (world.job_is_lost) return 0;
   const Member* first = nullptr;
   for (int team = 0; team < world.teams(); ++team) {
@@ -113,6 +114,23 @@ TEST_P(Relaunch, any_that_resumed_may_be_lost_again_and_again) {
   lose_any_again_and_again(GetParam(), 23, true, true);
 }
 
+// As a program that is started again with other words.
+TEST_P(Relaunch, one_that_resumed_with_other_bytes_is_out_and_ends_no_job) {
+  int out = 0;
+  for (uint64_t seed = 1; seed <= 4000 && !testing::Test::HasFailure(); ++seed) {
+    const std::vector<Step> program = some_program(seed, steps);
+    World world(GetParam(), 1, seed, program, seed % 2 == 0, true);
+    world.new_ones_differ = true;
+    EXPECT_TRUE(world.run({{seed * 7919 % 300, 0}})) << "hangs: seed " << seed;
+    EXPECT_FALSE(world.stopped || world.job_is_lost) << "seed " << seed;
+    for (int team = 1; team < GetParam(); ++team) EXPECT_TRUE(world.lives(team) && world.member(team).is_sound()) << "seed " << seed;
+    const bool is_member = world.teams() > GetParam() && world.lives(GetParam()) && (world.joined & team_bit(GetParam()));
+    EXPECT_FALSE(is_member && world.member(GetParam()).is_proven()) << "seed " << seed;
+    out += world.out;
+  }
+  EXPECT_GT(out, 50) << "most of them are refused before they are members: the test says little";
+}
+
 // -------------------------------------------------------------------------------------------------------------------- alone
 
 TEST(Meetings, a_call_that_stands_in_the_log_is_not_made_again) {
@@ -134,6 +152,84 @@ TEST(Meetings, a_call_that_stands_otherwise_in_the_log_is_refused) {
   back.begin(5, {.call = 1, .sum = 77}, out);
   back.learn(5, 1, {.call = 1, .sum = 78}, bytes_of("then"));
   EXPECT_EQ(back.state(5), Meetings::State::contradicts);
+}
+
+// -------------------------------------------------------------------------------------------------------------------- what speaks for it
+
+const Claim some_name{.call = 1}, some_bytes{.call = 2, .bytes = 8, .sum = 7};
+
+TEST(Proof, is_the_same_bytes_in_the_log_and_not_the_same_name) {
+  Meetings back(2, team_bit(1), nullptr);
+  back.resumes(false);
+  Outbox out;
+  back.learn(5, 1, some_name, {});
+  back.begin(5, some_name, out);
+  (void)back.end(5);
+  EXPECT_EQ(back.proof(), Claim::unproven);
+  back.learn(5, 2, some_bytes, {});
+  back.begin(5, some_bytes, out);
+  EXPECT_EQ(back.state(5), Meetings::State::done);
+  EXPECT_EQ(back.proof(), Claim::proven);
+}
+
+// A leader that goes on and one that has joined it.
+struct Joined {
+  Meetings leader{1, team_bit(1), nullptr}, back{2, team_bit(1), nullptr};
+  Joined() { back.resumes(true); }
+  void live() {
+    Outbox none;
+    leader.live(1, team_bit(1) | team_bit(2), none);
+    back.live(1, team_bit(1) | team_bit(2), none);
+  }
+  static void bring(Outbox& out, Meetings& to, Outbox& answers) {
+    for (const auto& [team, frame] : std::exchange(out, {})) to.take(frame, answers);
+  }
+};
+
+TEST(Proof, is_what_the_leader_has_compared) {
+  Joined two;
+  two.live();
+  Outbox out, answers;
+  for (const Claim& claim : {some_name, some_bytes}) {
+    EXPECT_EQ(two.back.proof(), Claim::unproven_may_begin_anew);
+    two.leader.begin(5, claim, answers);
+    two.back.begin(5, claim, out);
+    Joined::bring(out, two.leader, answers);
+    EXPECT_EQ(two.leader.claims(5).at(1).second.proof, Claim::unproven_may_begin_anew);
+    ASSERT_EQ(two.leader.state(5), Meetings::State::act);
+    two.leader.finish(5, {}, answers);
+    Joined::bring(answers, two.back, out);
+    ASSERT_EQ(two.back.state(5), Meetings::State::done);
+    (void)two.leader.end(5), (void)two.back.end(5);
+  }
+  EXPECT_EQ(two.back.proof(), Claim::proven);
+}
+
+TEST(Proof, is_not_that_it_was_told_of_a_call_that_was_made_without_it) {
+  Joined two;
+  Outbox out, answers;
+  two.leader.begin(5, some_bytes, answers);
+  ASSERT_EQ(two.leader.state(5), Meetings::State::act);
+  Claim other = some_bytes;
+  other.sum = 8;
+  two.live();  // while the leader acts
+  two.back.begin(5, other, out);
+  Joined::bring(out, two.leader, answers);
+  two.leader.finish(5, {}, answers);
+  Joined::bring(answers, two.back, out);
+  EXPECT_EQ(two.back.state(5), Meetings::State::done);
+  EXPECT_EQ(two.back.proof(), Claim::unproven_may_begin_anew);
+}
+
+TEST(Proof, is_that_it_has_led) {
+  Meetings back(2, team_bit(1), nullptr);
+  back.resumes(false);
+  Outbox out;
+  back.live(1, team_bit(2), out);
+  back.begin(5, some_bytes, out);
+  ASSERT_EQ(back.state(5), Meetings::State::act);
+  back.finish(5, {}, out);
+  EXPECT_EQ(back.proof(), Claim::proven);
 }
 
 // -------------------------------------------------------------------------------------------------------------------- where it joins
