@@ -34,7 +34,7 @@ enum class Word : uint16_t {
   who,  // `number`: 1 where the sender goes by the log of the receiver, and asks for it
   claim,
   have,     // a follower has this outcome already
-  outcome,  // of the leader's
+  outcome,  // of the leader's; `rank`: Compared
   decisions,
   unite,    // all decisions that a follower remembers, after a leader was lost
   arrived,  // the leader's decisions up to its `number`-th batch about messages
@@ -70,6 +70,13 @@ enum class Word : uint16_t {
   pointer,  // with the hub, about a shared file pointer; `subject` the file, `number` the rank's call; payload: that call, or where the pointer stood
   failed,  // with the hub, about a call on a file of the replica's own; `subject` its place, `number` the answer, to it and then of all; payload: why
   becomes,  // with the hub: this process is about to become another program; payload: which. Back, when all its twins are about to, too
+};
+
+// What the receiver was about to do, with the call that has that outcome.
+enum Compared : uint32_t {
+  not_compared = 0,  // the leader has not heard it
+  was_the_same = 1,
+  was_another = 2,  // the call was made before the receiver took part
 };
 
 enum LogPart : uint32_t {

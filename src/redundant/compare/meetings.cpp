@@ -133,15 +133,17 @@ std::vector<std::pair<int, Claim>> Meetings::claims(uint64_t subject) const {
 }
 
 // In a leader. One that has joined only now may be told of a call that was made without it.
-bool Meetings::has_compared(const Subject& subject, int team) const {
+Compared Meetings::compared(const Subject& subject, int team) const {
   const auto said = subject.said.find(team);
-  return said != subject.said.end() && said->second.number == subject.number && subject.number == subject.outcome_number &&
-         said->second.claim == subject.claim;
+  const bool is_known = said != subject.said.end() && said->second.number == subject.number && subject.number == subject.outcome_number;
+  if (!is_known) return not_compared;
+  if (said->second.claim == subject.claim) return was_the_same;
+  return rehearses_ ? not_compared : was_another;
 }
 
 void Meetings::tell(uint64_t name, const Subject& subject, int team, Outbox& out) const {
   Frame told = frame(Word::outcome, name, subject.outcome_number);
-  told.rank = has_compared(subject, team);
+  told.rank = compared(subject, team);
   told.payload = subject.outcome;
   out.emplace_back(team, std::move(told));
 }
@@ -208,10 +210,11 @@ void Meetings::take(const Frame& frame, Outbox& out) {
     // Also a leader from the beginning may have acted before a team joined that comes to the same call now.
     if (leads() && (leads_since_ > 0 || keeper_)) tell_whoever_lacks(frame.subject, one, out);
   } else if (frame.word == Word::have || frame.word == Word::outcome) {
+    if (frame.word == Word::outcome && frame.rank == was_another) return void(one.contradicts = true);  // it may have been told before
     const bool mine = one.pending && !one.done && frame.number == one.number;
     if (!mine) return;  // known already
     close(frame.subject, one, frame.payload);
-    if (frame.word == Word::outcome && frame.rank != 0) was_as_others(one.claim);
+    if (frame.word == Word::outcome && frame.rank == was_the_same) was_as_others(one.claim);
     if (leads()) tell_whoever_lacks(frame.subject, one, out);
   }
 }

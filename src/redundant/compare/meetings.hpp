@@ -118,7 +118,7 @@ class Meetings {
   void say(uint64_t name, const Subject& subject, Outbox& out) const;
   bool has_said(const Subject& subject, int team) const;
   void tell(uint64_t name, const Subject& subject, int team, Outbox& out) const;
-  bool has_compared(const Subject& subject, int team) const;
+  Compared compared(const Subject& subject, int team) const;
   void was_as_others(const Claim& claim) {
     if (claim.has_content()) proof_ = Claim::proven;
   }

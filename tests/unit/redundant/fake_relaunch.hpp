@@ -162,6 +162,7 @@ class World {
   bool new_ones_differ = false;
   bool stopped = false;  // they differ, and nobody knows who is right
   int out = 0;           // members that were out in place of that
+  int not_noticed = 0;   // other bytes
   void differ(const std::vector<std::pair<int, Claim>>& claims) {
     if (std::any_of(claims.begin(), claims.end(), [this](const auto& one) { return !lives(one.first); })) return;
     const auto* const unproven = Membership::unproven_among(claims);
@@ -315,6 +316,7 @@ inline void Member::meet(uint64_t subject) {
   }
   if (state != Meetings::State::done) return (void)reads_on();
   const Bytes outcome = meetings_.end(subject);
+  world_.not_noticed += differs_ && claim().has_content() && !meetings_.is_alone();
   seen_.emplace_back(text_of(outcome));
   pending_ = intends_ = false;
   ++at_;

@@ -124,6 +124,7 @@ TEST_P(Relaunch, one_that_resumed_with_other_bytes_is_out_and_ends_no_job) {
     EXPECT_TRUE(world.run({{seed * 7919 % 300, 0}})) << "hangs: seed " << seed;
     EXPECT_FALSE(world.stopped || world.job_is_lost) << "seed " << seed;
     for (int team = 1; team < GetParam(); ++team) EXPECT_TRUE(world.lives(team) && world.member(team).is_sound()) << "seed " << seed;
+    EXPECT_LE(world.not_noticed, 1) << "seed " << seed;
     const bool is_member = world.teams() > GetParam() && world.lives(GetParam()) && (world.joined & team_bit(GetParam()));
     EXPECT_FALSE(is_member && world.member(GetParam()).is_proven()) << "seed " << seed;
     out += world.out;
@@ -174,7 +175,8 @@ TEST(Proof, is_the_same_bytes_in_the_log_and_not_the_same_name) {
 
 // A leader that goes on and one that has joined it.
 struct Joined {
-  Meetings leader{1, team_bit(1), nullptr}, back{2, team_bit(1), nullptr};
+  MemoryLog log;
+  Meetings leader{1, team_bit(1), &log}, back{2, team_bit(1), nullptr};
   Joined() { back.resumes(true); }
   void live() {
     Outbox none;
@@ -205,20 +207,34 @@ TEST(Proof, is_what_the_leader_has_compared) {
   EXPECT_EQ(two.back.proof(), Claim::proven);
 }
 
-TEST(Proof, is_not_that_it_was_told_of_a_call_that_was_made_without_it) {
-  Joined two;
-  Outbox out, answers;
-  two.leader.begin(5, some_bytes, answers);
-  ASSERT_EQ(two.leader.state(5), Meetings::State::act);
-  Claim other = some_bytes;
-  other.sum = 8;
-  two.live();  // while the leader acts
-  two.back.begin(5, other, out);
-  Joined::bring(out, two.leader, answers);
-  two.leader.finish(5, {}, answers);
-  Joined::bring(answers, two.back, out);
-  EXPECT_EQ(two.back.state(5), Meetings::State::done);
-  EXPECT_EQ(two.back.proof(), Claim::unproven_may_begin_anew);
+// The leader's call was under way when the other one joined.
+TEST(Proof, is_looked_for_where_it_is_told_of_a_call_that_was_made_without_it) {
+  for (const bool is_told_first : {false, true}) {
+    for (const uint64_t sum : {some_bytes.sum, some_bytes.sum + 1}) {
+      Joined two;
+      Outbox out, answers;
+      two.leader.begin(5, some_bytes, answers);
+      ASSERT_EQ(two.leader.state(5), Meetings::State::act);
+      Claim claim = some_bytes;
+      claim.sum = sum;
+      two.live();
+      two.back.begin(5, claim, out);
+      if (!is_told_first) Joined::bring(out, two.leader, answers);
+      two.leader.finish(5, {}, answers);
+      Joined::bring(answers, two.back, out);
+      if (is_told_first) {
+        EXPECT_EQ(two.back.state(5), Meetings::State::done);
+        EXPECT_EQ(two.back.proof(), Claim::unproven_may_begin_anew) << "nobody has compared it";
+        (void)two.back.end(5);
+        Joined::bring(out, two.leader, answers);
+        Joined::bring(answers, two.back, out);
+        two.back.begin(5, claim, out);
+      }
+      const bool is_same = sum == some_bytes.sum;
+      EXPECT_EQ(two.back.state(5) == Meetings::State::contradicts, !is_same);
+      EXPECT_EQ(two.back.proof() == Claim::proven, is_same && !is_told_first);
+    }
+  }
 }
 
 TEST(Proof, is_that_it_has_led) {
