@@ -259,6 +259,18 @@ class Replicas(ReplicatedTest):
         self.assertIn("ended with 0", status)
         self.assertIn("1 of 2 teams lost", status)
 
+    def test_processor_time_goes_on_behind_a_leader_that_had_computed_more(self):
+        job = self.start(PROGRAM, "processor")
+        leader = self.process_of(0, 0)
+        while not os.path.exists(self.path("file")) or not self.read("file"):
+            self.assertIsNone(job.poll(), "it has ended before")
+            time.sleep(0.02)
+        os.kill(leader, signal.SIGKILL)
+        open(self.path("go"), "wb").close()
+        _, err = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertEqual(self.read("file"), "asked\n" + 4 * "on\n")
+
     def test_a_library_that_asks_for_the_time_while_it_is_loaded_gets_it(self):
         """The loader's lock is the program's then, and none of Holdfast's threads may wait for it."""
         subprocess.run(["cc", "-O1", "-o", self.path("loads"), LOADS, "-ldl"], check=True)

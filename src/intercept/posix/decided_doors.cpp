@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "file/coordinated/alike.hpp"
@@ -54,6 +55,59 @@ int64_t decide_filled(Replica& replica, uint64_t subject, Filled* into, Native n
   if (into && whole.returned >= 0) *into = whole.filled;
   if (whole.returned < 0) errno = int(whole.error);
   return whole.returned;
+}
+
+// Processor time is each process's own. A leader that comes after another one goes on from what that one said last: it never goes back.
+class Onward {
+ public:
+  int64_t of(int64_t native) {
+    const int64_t behind = last_.load(std::memory_order_relaxed) - native;
+    if (behind > added_.load(std::memory_order_relaxed)) added_.store(behind, std::memory_order_relaxed);
+    return native + added_.load(std::memory_order_relaxed);
+  }
+  void told(int64_t value) {
+    if (value > last_.load(std::memory_order_relaxed)) last_.store(value, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<int64_t> last_{0}, added_{0};
+};
+
+constexpr int64_t us_of_s = 1000000, ns_of_s = 1000000000;
+int64_t us_of(const timeval& time) { return time.tv_sec * us_of_s + time.tv_usec; }
+int64_t ns_of(const timespec& time) { return time.tv_sec * ns_of_s + time.tv_nsec; }
+void go_on(Onward& onward, timeval& time) {
+  const int64_t us = onward.of(us_of(time));
+  time = {time_t(us / us_of_s), suseconds_t(us % us_of_s)};
+}
+void go_on(Onward& onward, timespec& time) {
+  const int64_t ns = onward.of(ns_of(time));
+  time = {time_t(ns / ns_of_s), long(ns % ns_of_s)};
+}
+
+int process_clock(Replica& replica, timespec* into) {
+  static constinit Onward onward;
+  timespec now{};
+  const auto ask = [](timespec* at) {
+    const int64_t answer = real().clock_gettime(CLOCK_PROCESS_CPUTIME_ID, at);
+    if (answer == 0) go_on(onward, *at);
+    return answer;
+  };
+  const int64_t answer = decide_filled(replica, holdfast::redundant::clock_subject(CLOCK_PROCESS_CPUTIME_ID), &now, ask);
+  if (answer == 0) onward.told(ns_of(now)), *into = now;
+  return int(answer);
+}
+
+int own_usage(Replica& replica, struct rusage* into) {
+  static constinit Onward user, system;
+  const auto ask = [](struct rusage* at) {
+    const int64_t answer = real().getrusage(RUSAGE_SELF, at);
+    if (answer == 0) go_on(user, at->ru_utime), go_on(system, at->ru_stime);
+    return answer;
+  };
+  const int64_t answer = decide_filled(replica, uint64_t(Subject::usage), into, ask);
+  if (answer == 0) user.told(us_of(into->ru_utime)), system.told(us_of(into->ru_stime));
+  return int(answer);
 }
 
 constexpr size_t most_random = 256;
@@ -110,6 +164,7 @@ HF_DOOR int clock_gettime(clockid_t which, timespec* into) noexcept {
   Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().clock_gettime(which, into);
+  if (which == CLOCK_PROCESS_CPUTIME_ID) return process_clock(*replica, into);
   const uint64_t subject = holdfast::redundant::clock_subject(which);
   return int(decide_filled(*replica, subject, into, [=](timespec* at) { return real().clock_gettime(which, at); }));
 }
@@ -131,18 +186,32 @@ HF_DOOR clock_t clock() noexcept {
   Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().clock();
-  return decided<clock_t>(*replica, uint64_t(Subject::processor), [] { return real().clock(); });
+  static constinit Onward onward;
+  const auto now = decided<clock_t>(*replica, uint64_t(Subject::processor), [] { return clock_t(onward.of(real().clock())); });
+  onward.told(now);
+  return now;
 }
 HF_DOOR clock_t times(tms* into) noexcept {
   Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().times(into);
-  return clock_t(decide_filled(*replica, uint64_t(Subject::process_times), into, [](tms* at) { return int64_t(real().times(at)); }));
+  static constinit Onward user, system;
+  const auto ask = [](tms* at) {
+    const int64_t answer = real().times(at);
+    at->tms_utime = user.of(at->tms_utime), at->tms_stime = system.of(at->tms_stime);
+    return answer;
+  };
+  tms now{};
+  const auto answer = clock_t(decide_filled(*replica, uint64_t(Subject::process_times), &now, ask));
+  user.told(now.tms_utime), system.told(now.tms_stime);
+  if (into) *into = now;
+  return answer;
 }
 HF_DOOR int getrusage(__rusage_who_t who, struct rusage* into) noexcept {
   Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().getrusage(who, into);
+  if (who == RUSAGE_SELF && into) return own_usage(*replica, into);
   return int(decide_filled(*replica, uint64_t(Subject::usage), into, [=](struct rusage* at) { return real().getrusage(who, at); }));
 }
 HF_DOOR ssize_t getrandom(void* into, size_t bytes, unsigned flags) {
