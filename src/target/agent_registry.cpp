@@ -77,7 +77,7 @@ struct Channels {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<SessionChannel>> by_key;
   std::list<std::pair<std::string, std::shared_ptr<SessionChannel>>> kept;  // also while no file is open there; used longest ago first
-  std::map<std::string, std::vector<SessionId>> lost;                       // by key
+  std::map<std::string, LostSessions> lost;                                 // by key
   pid_t process = 0;                                                        // whose those are
   std::set<std::string> unreached;                                          // addresses
 };
@@ -120,13 +120,9 @@ void keep(const std::string& key, const std::shared_ptr<SessionChannel>& channel
 
 // Under the mutex. The next session at that agent takes its place.
 void note_lost(const std::string& key, const SessionId& id) {
-  constexpr size_t most = 16;  // of whose calls one may still be held by a disk
   Channels& all = channels();
   if (all.process != process_id()) all.lost.clear(), all.process = process_id();  // those are the parent's
-  auto& lost = all.lost[key];
-  if (std::find(lost.begin(), lost.end(), id) != lost.end()) return;
-  if (lost.size() == most) lost.erase(lost.begin());
-  lost.push_back(id);
+  all.lost[key].note(id);
 }
 
 // Under the mutex.
@@ -345,12 +341,12 @@ Result<std::shared_ptr<SessionChannel>> connect_anew(const std::string& node, co
                 EIO);
 }
 
-// Sessions of this process that are lost: what they have begun shall have ended before the next one does anything.
+// Sessions of this process that are lost.
 std::vector<SessionId> lost_sessions(const std::string& key) {
   Channels& all = channels();
   std::lock_guard lock(all.mutex);
   if (all.process != process_id()) all.lost.clear(), all.process = process_id();  // those are the parent's
-  return all.lost[key];
+  return all.lost[key].all();
 }
 
 }  // namespace

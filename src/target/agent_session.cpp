@@ -52,6 +52,13 @@ Status receive_header(AgentLine& line, uint32_t number, AgentAnswer& answer) {
 
 Status senseless_answer() { return Status(Kind::io, "the agent's answer makes no sense", EPROTO); }
 
+void LostSessions::note(const SessionId& id) {
+  constexpr size_t most = 16;
+  if (std::find(ids_.begin(), ids_.end(), id) != ids_.end()) return;
+  if (ids_.size() == most) ids_.erase(ids_.begin());
+  ids_.push_back(id);
+}
+
 SessionChannel::SessionChannel(const SessionId& id, std::vector<SessionId> instead, OpenLine open)
     : id_(id), instead_(std::move(instead)), open_(std::move(open)), owner_(process_id()) {}
 

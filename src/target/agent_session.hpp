@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "target/agent.hpp"
 
@@ -35,6 +36,17 @@ Status send_begin(AgentLine& line, std::span<const SessionId> ids, bool go_on);
 // The header of the answer to that request; its sentence and bytes are to be received next.
 Status receive_header(AgentLine& line, uint32_t number, AgentAnswer& answer);
 Status senseless_answer();
+
+// What a process has lost with one agent, the latest of it. A disk there may still hold calls of theirs. The process's next session names them. It is
+// answered when these calls have ended, so that nothing is asked there before.
+class LostSessions {
+ public:
+  void note(const SessionId& id);
+  const std::vector<SessionId>& all() const { return ids_; }
+
+ private:
+  std::vector<SessionId> ids_;
+};
 
 class SessionChannel final : public AgentChannel {
  public:

@@ -19,6 +19,7 @@ Mishap Agents::happens_to_a_request(Node& node) {
     node.agent->patient = false;
     return Mishap::unanswered;
   }
+  if (has_network() && is_held(node)) return Mishap::slow;
   if (has_network())
     if (const Mishap what = happens_in_the_network(node); what != Mishap::none) return what;
   if (!weather_ || (*weather_)() % between_resets != 0) return Mishap::none;

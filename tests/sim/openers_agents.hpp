@@ -36,6 +36,8 @@ class Agents {
   // No way between the two, for so many turns of others: calls fail at once, or are never answered (Kind::timed_out).
   void cut(int process, int place, Kind how, int turns);
   void mend_ways();
+  // The running process's next request there takes long, and from then on it has no way for so many turns: it is not answered in time.
+  void hold_next(int place, int turns);
   // The agent has heard nothing of the process for too long.
   void expire(int process, int place);
   void died(int process);
@@ -48,7 +50,7 @@ class Agents {
   const std::string& wrong() const { return wrong_; }
   struct Seen {
     uint64_t slow = 0, astray = 0, reset_while_carried_out = 0, waited_for_calls = 0, late_refused = 0, late_taken = 0, instead = 0,
-             calls_without_a_way = 0, expired = 0;
+             calls_without_a_way = 0, expired = 0, awaited_by_the_next = 0;
   };
   Seen seen() const;
   // Of one place: the most that anybody waited for its answers since.
@@ -67,7 +69,8 @@ class Agents {
   };
   struct Client {  // a process at a place
     std::optional<Kind> cut;
-    std::vector<target::SessionId> lost;  // sessions, in whose place the next one comes
+    int holds_next = 0;         // turns
+    target::LostSessions lost;  // in whose place the next one comes
     std::vector<std::weak_ptr<target::SessionChannel>> opened;
   };
   void start(Node& node, int place, const std::string& label);
@@ -79,6 +82,7 @@ class Agents {
   Status way(int process, int place);
   void mend_way(int process, int place);
   Result<std::unique_ptr<agent::Peer>> open_peer(const std::string& address);
+  bool is_held(const Node& node);
   agent::Mishap happens_to_a_request(Node& node);
   agent::Mishap happens_in_the_network(Node& node);
   std::map<int, Node> nodes_;

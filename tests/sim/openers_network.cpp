@@ -70,11 +70,11 @@ Mishap Agents::happens_in_the_network(Node&) {
 std::shared_ptr<target::SessionChannel> Agents::network_channel(const target::SessionId& id, Node& node, int place) {
   const int process = Schedule::current_rank();
   Client& client = clients_[{process, place}];
-  seen_.instead += client.lost.size();
-  auto channel = std::make_shared<target::SessionChannel>(id, client.lost, FakeAgent::line_to(node.agent));
-  channel->when_broken([&client, id] {
-    constexpr size_t most = 16;
-    if (client.lost.size() < most) client.lost.push_back(id);
+  seen_.instead += client.lost.all().size();
+  auto channel = std::make_shared<target::SessionChannel>(id, client.lost.all(), FakeAgent::line_to(node.agent));
+  channel->when_broken([&client, id, agent = node.agent] {
+    client.lost.note(id);
+    agent->lost_by_client(id);
   });
   client.opened.push_back(channel);
   Schedule::at_death([this, process] { died(process); });
@@ -94,6 +94,20 @@ void Agents::cut(int process, int place, Kind how, int turns) {
     for (int left = turns; left > 0 && clients_[{process, place}].cut; --left) Schedule::yield(true);
     mend_way(process, place);
   });
+}
+
+void Agents::hold_next(int place, int turns) { clients_[{Schedule::current_rank(), place}].holds_next = turns; }
+
+bool Agents::is_held(const Node& node) {
+  const int process = Schedule::current_rank();
+  for (const auto& [place, one] : nodes_) {
+    if (&one != &node) continue;
+    const auto client = clients_.find({process, place});
+    const int turns = client == clients_.end() ? 0 : std::exchange(client->second.holds_next, 0);
+    if (turns > 0) cut(process, place, Kind::timed_out, turns);
+    return turns > 0;
+  }
+  return false;
 }
 
 // What was closed meanwhile the agent hears of now.
@@ -128,6 +142,7 @@ void Agents::close_in_child(int parent) {
     if (who.first == parent)
       for (const auto& one : client.opened)
         if (const auto channel = one.lock()) channel->close_in_child();
+  for (const auto& agent : all_) agent->close_what_parents_closed(Schedule::current_rank());
 }
 
 // As the registry connects a forked child.
@@ -157,6 +172,7 @@ Agents::Seen Agents::seen() const {
   Seen all = seen_;
   for (const auto& agent : all_) {
     all.waited_for_calls += agent->waited_for_calls;
+    all.awaited_by_the_next += agent->awaited_by_the_next;
     all.late_refused += agent->late_refused;
     all.late_taken += agent->late_taken;
     all.reset_while_carried_out += agent->reset_while_busy;

@@ -318,6 +318,7 @@ void OpenersWorld::agreed_size(Actor& actor) {
 bool OpenersWorld::step(Actor& actor) {
   ++actor.step;
   if (features_.network && actor.own() % 12 == 0) fork_off(actor);
+  if (features_.network && actor.own() % 12 == 0) come_again(actor);
   if (!actor.opener.writes) {
     const uint64_t what = actor.together() % 12;
     if (what < 5) independent(actor);

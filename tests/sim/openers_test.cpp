@@ -161,7 +161,9 @@ constexpr Floor floors_of_networks[] = {{Seen::operations, 40000},
                                         {Seen::stopped_in_a_commit, 2000},
                                         {Seen::found_busy_beside_a_stopped_one, 15000},
                                         {Seen::forks, 300},
-                                        {Seen::children_of_the_dead, 20}};
+                                        {Seen::children_of_the_dead, 20},
+                                        {Seen::calls_given_up, 800},
+                                        {Seen::let_in_after_calls_of_before, 700}};
 
 TEST(Openers, over_a_network_read_what_was_written) {
   Coverage coverage;

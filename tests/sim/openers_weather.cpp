@@ -165,6 +165,37 @@ void OpenersWorld::begin_child(int parent, Inherited& copies) {
   if (!busy && !ended) found("a child lets go of its parent's lock");
 }
 
+Result<std::shared_ptr<target::Target>> OpenersWorld::attach_when_there_is_a_way() {
+  const Place place = site_.places[size_t(place_of_forks_)];  // others come meanwhile
+  for (;;) {
+    auto attached = site_.agents.attach_for_children(target::make_memory_target(place.directory, place.path), place_of_forks_);
+    if (attached.ok() || attached.status().kind() != Kind::timed_out || Schedule::dead()) return attached;
+    Schedule::yield(true);
+  }
+}
+
+// A call is not answered in time and given up, as by a lane that is set aside. What the process asks next there goes over another session, and comes
+// after that call: the lane is in use again only once the agent says that it has ended.
+void OpenersWorld::come_again(Actor& actor) {
+  if (alone_ >= 0 || Schedule::dead()) return;
+  constexpr int longest = 8;
+  const std::string name = "again-" + std::to_string(actor.process);
+  auto before = attach_when_there_is_a_way();
+  if (Schedule::dead() || !went_well("attach where a call will be given up", 0, 0, before.status())) return;
+  site_.agents.hold_next(place_of_forks_, 1 + int(actor.own() % longest));
+  const Status given_up = (*before)->put(name, Bytes(8, std::byte(1)), false);
+  coverage_[Seen::calls_given_up] += given_up.kind() == Kind::timed_out;
+  before->reset();
+  auto after = attach_when_there_is_a_way();
+  if (Schedule::dead() || !went_well("attach where a call was given up", 0, 0, after.status())) return;
+  if (!went_well("put where a call was given up", 0, 0, (*after)->put(name, Bytes(8, std::byte(2)), false))) return;
+  for (int turns = int(actor.own() % 64); turns > 0; --turns) Schedule::yield(true);
+  const auto there = (*after)->get(name, 8);
+  if (!went_well("get where a call was given up", 0, 0, there.status())) return;
+  if ((*there)[0] != std::byte(2)) found("a call that was given up lands after what its process did there next");
+  (void)went_well("remove where a call was given up", 0, 0, (*after)->remove(name));
+}
+
 void OpenersWorld::count_network() {
   const Agents::Seen seen = site_.agents.seen();
   coverage_[Seen::requests_that_took_long] += seen.slow;
@@ -175,6 +206,7 @@ void OpenersWorld::count_network() {
   coverage_[Seen::sessions_in_place_of_lost_ones] += seen.instead;
   coverage_[Seen::calls_without_a_way] += seen.calls_without_a_way;
   coverage_[Seen::sessions_expired] += seen.expired;
+  coverage_[Seen::let_in_after_calls_of_before] += seen.awaited_by_the_next;
 }
 
 }  // namespace holdfast::sim

@@ -81,6 +81,8 @@ enum class Seen : uint8_t {
   found_busy_beside_a_stopped_one,
   forks,
   children_of_the_dead,
+  calls_given_up,
+  let_in_after_calls_of_before,
   count
 };
 inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {"operations",
@@ -147,7 +149,9 @@ inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {"ope
                                                                             "stopped in a commit",
                                                                             "locks busy beside a stopped process",
                                                                             "forks",
-                                                                            "children whose parent had died"};
+                                                                            "children whose parent had died",
+                                                                            "calls given up that were not answered in time",
+                                                                            "sessions that waited for calls of lost ones"};
 
 struct Coverage {
   std::array<uint64_t, size_t(Seen::count)> counts{};
@@ -325,6 +329,8 @@ class OpenersWorld {
   bool is_cut_off(int process) const;
   void fork_off(Actor& actor);
   void begin_child(int parent, Inherited& copies);
+  void come_again(Actor& actor);
+  Result<std::shared_ptr<target::Target>> attach_when_there_is_a_way();
   void count_network();
 
   // openers_ranks.cpp: what openers and tools do

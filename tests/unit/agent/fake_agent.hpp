@@ -60,6 +60,7 @@ class FakeAgent {
   uint64_t connections = 0;
   // What came of mishaps: takeovers that had to wait for a call, late requests that were turned away, and that were still the session's.
   uint64_t waited_for_calls = 0, late_refused = 0, late_taken = 0, reset_while_busy = 0;
+  uint64_t awaited_by_the_next = 0;  // sessions that had to wait for calls of those that their client had lost
 
   // `process`: whose it is, where it is not of who asks.
   static target::OpenLine line_to(const std::shared_ptr<FakeAgent>& agent, std::optional<int> process = {}) {
@@ -116,6 +117,13 @@ class FakeAgent {
   bool hears(int process) const {
     return std::any_of(wires_.begin(), wires_.end(), [&](const auto& one) { return one.second->process == process && !one.second->left; });
   }
+  // What the parent has closed since the fork, or has died with, the child had closed then.
+  void close_what_parents_closed(int child) {
+    for (const auto& [number, wire] : Wires(wires_))
+      if (wire->process != child && !wire->holders.contains(wire->process)) let_go(number, *wire, child);
+  }
+  // The client says so to whoever keeps the books, and to the agent or not.
+  void lost_by_client(const target::SessionId& session) { lost_.insert(session); }
   void forked(int parent, int child) {
     for (const auto& [number, wire] : wires_)
       if (wire->holders.contains(parent)) wire->holders.insert(child);
@@ -129,7 +137,7 @@ class FakeAgent {
     Mishap what = Mishap::none;
   };
   struct Begins {
-    bool quiet;
+    bool quiet, goes_on;
     std::vector<target::SessionId> instead;
   };
   struct Wire {
@@ -323,9 +331,12 @@ class FakeAgent {
       if (!asked.request.quiet) answer(wire, 0, Session::reply_of(begun.status));
       return;
     }
-    wire.begins = Begins{asked.request.quiet != 0, {ids.begin() + 1, ids.end()}};
+    owners_[wire.session] = wire.process;
+    wire.begins = Begins{asked.request.quiet != 0, (asked.request.flags & 1) != 0, {ids.begin() + 1, ids.end()}};
     turns();
-    if (wire.begins) ++waited_for_calls;
+    if (!wire.begins) return;
+    ++waited_for_calls;
+    awaited_by_the_next += !wire.begins->goes_on && !wire.begins->instead.empty();
   }
   // Those that have begun, and waited for calls of before.
   void turns() {
@@ -342,12 +353,23 @@ class FakeAgent {
         continue;
       }
       for (const auto& session : begins.instead) heard_[session] = 0;
+      if (!begins.goes_on) comes_after_lost_ones(*wire);
       heard_[wire->session] = number;
       Session::Reply reply = Session::reply_of(Status());
       reply.answer.value = seats_.last(number);
       if (!begins.quiet) answer(*wire, 0, reply);
       if (wire->ends) end_for_agent(number, *wire, *wire->ends);
       else go_on(number, *wire);
+    }
+  }
+  // What a process asks over a session that begins comes after all that it has asked over those that it has lost by then.
+  void comes_after_lost_ones(const Wire& wire) {
+    for (const auto& session : lost_) {
+      if (session == wire.session || owners_[session] != wire.process) continue;
+      heard_[session] = 0;
+      for (const auto& [number, other] : wires_)
+        if (other->session == session && other->busy)
+          around_.wrong("process " + std::to_string(wire.process) + " is let in again while a call of before is being carried out");
     }
   }
   void go_on(Seats::Connection number, Wire& wire) {
@@ -431,6 +453,8 @@ class FakeAgent {
   const Surroundings around_;
   Wires wires_;
   std::map<target::SessionId, Seats::Connection> heard_;  // the connection whose requests may still be carried out; 0: nobody's
+  std::map<target::SessionId, int> owners_;               // processes
+  std::set<target::SessionId> lost_;                      // by their clients
   std::vector<Late> late_;
   std::vector<Away> away_;
   std::set<int> died_;  // processes
