@@ -266,13 +266,29 @@ void prepare_sidecar(const catalog::Located& located, Manifest manifest) {
   located.path_keeper->prepare(std::move(manifest));
 }
 
-// The losses that this process knows are written down.
+// Whether the losses that this process knows are all written down.
+bool all_are_named(const Members& members, const Manifest& manifest) {
+  for (const int member : members.lost())
+    if (!manifest.members[size_t(member)].stale) return false;
+  return true;
+}
+
+// They are written down.
 void name_lost(const Members& members, Manifest& manifest) {
   for (int member = 0; member < members.count(); ++member)
     if (!members.available(member) && !manifest.members[size_t(member)].stale) {
       manifest.members[size_t(member)].stale = true;
       manifest.members[size_t(member)].why = members.why(member).substr(0, 1000);
     }
+}
+
+// Who has noticed one loss may have been cut off from others at the same moment, which it has asked before. Were it to call the one stale on those that it
+// still reaches, the file would have a loss less to spare, though its writer fails. Whoever is asked after the loss was noticed shows the same cut.
+void ask_those_that_are_left(Members& members, const Manifest& manifest) {
+  for (MemberSet asked; !all_are_named(members, manifest) && asked != members.lost() && members.lost_count() <= members.may_miss();) {
+    asked = members.lost();
+    members.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.target().check_identity(); }; });
+  }
 }
 
 // What a job has written is its own as long as it runs. A repair from outside takes it from nobody.
@@ -300,6 +316,7 @@ MemberCall stage_call(const catalog::Located& located, int member, const StagedM
 
 Status write_manifest(Members& members, const catalog::Located& located, Manifest& manifest, bool durable) {
   for (;;) {
+    ask_those_that_are_left(members, manifest);
     const MemberSet lost = members.lost();
     name_lost(members, manifest);
     name_job(manifest);
