@@ -236,7 +236,7 @@ class Creator {
       undo_.add([target = member.target, lane = member.lane, directory = manifest().directory] {
         (void)lane->run([target, directory] { return target->remove_directory(directory); });
       });
-      if (with_opener && i <= size_t(manifest().geometry.scheme.m)) {
+      if (with_opener) {
         asked.emplace_back(i, make_with_opener(i));
         continue;
       }
@@ -260,12 +260,9 @@ class Creator {
   // With the directory in one wait, where each costs one.
   bool announces_at_once() const {
     if (!to_write_ || !all_usable()) return false;
-    bool far = false;
-    for (int i = 0; i <= manifest().geometry.scheme.m; ++i) {
+    for (int i = 0; i <= manifest().geometry.scheme.m; ++i)
       if (!whole_copy_on(i).empty()) return false;
-      far |= located_.members[size_t(i)].target->is_far();
-    }
-    return far;
+    return std::any_of(located_.members.begin(), located_.members.end(), [](const Member& member) { return member.target->is_far(); });
   }
 
   // A target that makes it and gives no lock is not lost: the opener is announced elsewhere then.
@@ -290,11 +287,12 @@ class Creator {
     return std::all_of(located_.members.begin(), located_.members.end(), [](const Member& member) { return member.usable(); });
   }
 
-  // Before the manifest names it. Where it cannot be said on the first M + 1 the open looks for others.
+  // Before the manifest names it. Where it cannot be said on the first M + 1 the open looks for others. Of agents, on all: engine/exclusion.hpp.
   void announce() {
     if (!all_usable()) return;
     std::vector<target::AskedLock> asked;
-    for (int i = 0; i <= manifest().geometry.scheme.m; ++i) {
+    const int holders = located_.locks_may_end() ? int(located_.members.size()) : manifest().geometry.scheme.m + 1;
+    for (int i = 0; i < holders; ++i) {
       const Member& member = located_.members[size_t(i)];
       asked.emplace_back(member.lane, member.target, located_.meta_name(i, first_opener), target::Hold::shared);
     }

@@ -1,6 +1,10 @@
 #include "catalog/located.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+
+#include "base/node_path.hpp"
 
 namespace holdfast::catalog {
 
@@ -10,6 +14,11 @@ std::string Located::data_name(int object) const {
   if (interleaved) return fmt::format(".{}.holdfast/data", single_directory_name);
   if (object == 0) return single_directory_name;  // the plain file at the user's path
   return fmt::format(".{}.holdfast/redundancy{}", single_directory_name, object - 1);
+}
+
+bool Located::locks_may_end() const {
+  return std::any_of(members.begin(), members.end(), [](const Member& member) { return member.usable() && member.target->is_far(); }) ||
+         std::any_of(manifest.members.begin(), manifest.members.end(), [](const auto& member) { return names_a_node(member.path); });
 }
 
 std::string Located::place_of(int member) const {

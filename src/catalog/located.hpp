@@ -65,6 +65,8 @@ struct Located {
   // The user's path now: see PathKeeper::path.
   std::string path_now(const layout::Manifest& newest) const { return path_keeper ? path_keeper->path(newest, manifest.path) : manifest.path; }
   bool single() const { return manifest.geometry.single_directory; }
+  // Whether a lock may end while its holder lives, and goes on writing to other members: an agent ends sessions that it hears nothing of.
+  bool locks_may_end() const;
   // Name on the member's target of data object `object` / of "manifest", "sums", "lock", "journal.<generation>.<rank>".
   std::string data_name(int object) const;
   std::string meta_name(int member, const std::string& what) const;

@@ -13,7 +13,10 @@ namespace holdfast::engine {
 
 namespace {
 
-int members_to_hold(const catalog::Located& located) { return located.manifest.geometry.scheme.m + 1; }
+int fewest_to_hold(const catalog::Located& located) { return located.manifest.geometry.scheme.m + 1; }
+
+// Where locks may end while their holder lives each member that he may write to says so itself.
+int members_to_hold(const catalog::Located& located) { return located.locks_may_end() ? int(located.members.size()) : fewest_to_hold(located); }
 
 struct Attempt {
   Locks locks;
@@ -32,8 +35,8 @@ struct Attempt {
   }
 };
 
-// One after another, so that of two who come at once the first contested member decides; or all that are needed in one round, for whoever
-// contends with nobody.
+// The first M + 1 one after another, so that of two who come at once the first contested member decides; or all that are needed in one round, for
+// whoever contends with nobody.
 enum class Order { in_turn, at_once };
 
 // Locks on the first members that answer, until there are enough of them.
@@ -43,8 +46,9 @@ void take_on_members(Attempt& attempt, Members& members, const catalog::Located&
     const std::string name = located.meta_name(member, what);
     return ahead.name && members.is_far(member) ? members.ask_for_lock(member, name, hold, ahead) : members.ask_for_lock(member, name, hold);
   };
-  for (int next = 0; next < members.count() && attempt.members < members_to_hold(located) && !attempt.busy;) {
-    const int wanted = order == Order::at_once ? members_to_hold(located) - attempt.members : 1;
+  const int enough = members_to_hold(located), fewest = fewest_to_hold(located);
+  for (int next = 0; next < members.count() && attempt.members < enough && !attempt.busy;) {
+    const int wanted = order == Order::at_once || attempt.members >= fewest ? enough - attempt.members : 1;
     std::vector<std::pair<int, target::AskedLock>> asked;
     for (; next < members.count() && int(asked.size()) < wanted; ++next)
       if (members.available(next)) asked.emplace_back(next, ask(next));
@@ -124,9 +128,9 @@ Status still_without_leader(const Members& members, const catalog::Located& loca
                                         located.manifest.path, for_how_long(members.lock_patience())));
 }
 
-// The names of openers on every member that is asked: as many as hold at least one of any opener's locks.
+// The names of openers on every member that is asked: as many as hold at least one of any opener's locks, or all that may hold its last one.
 std::map<uint64_t, Names> names_of_openers(Members& members, const catalog::Located& located) {
-  const int enough = 2 * located.manifest.geometry.scheme.m + 1;
+  const int enough = located.locks_may_end() ? members.count() : 2 * located.manifest.geometry.scheme.m + 1;
   auto found = std::make_shared<std::vector<std::vector<std::string>>>(members.count());
   std::vector<bool> asked(members.count());
   for (int member = 0, count = 0; member < members.count() && count < enough; ++member)
@@ -155,14 +159,23 @@ std::map<uint64_t, Names> names_of_openers(Members& members, const catalog::Loca
   return openers;
 }
 
-// Dead: some member gives its lock, and none says that it is held. Where nobody can be asked it counts as living.
+// Dead: some member gives its lock, and none says that it is held. Where nobody can be asked it counts as living. The first one mostly says so; where
+// there may be many more these are asked in one round.
 bool lives(Members& members, const catalog::Located& located, const std::string& what, const std::vector<int>& holders) {
   bool given = false;
-  for (int member : holders) {
-    if (!members.available(member)) continue;
-    const Kind kind = members.lock(member, located.meta_name(member, what), target::Hold::probe).status().kind();
-    if (kind == Kind::busy) return true;
-    given |= kind == Kind::ok;
+  for (size_t next = 0; next < holders.size();) {
+    const size_t end = next == 0 || !located.locks_may_end() ? next + 1 : holders.size();
+    std::vector<target::AskedLock> asked;
+    for (; next < end; ++next)
+      if (members.available(holders[next]))
+        asked.push_back(members.ask_for_lock(holders[next], located.meta_name(holders[next], what), target::Hold::probe));
+    bool held = false;
+    for (target::AskedLock& one : asked) {
+      const Kind kind = one.wait().status().kind();
+      held |= kind == Kind::busy;
+      given |= kind == Kind::ok;
+    }
+    if (held) return true;
   }
   return !given;
 }
@@ -221,7 +234,7 @@ Result<Locks> lock_file(Members& members, const catalog::Located& located, const
     const bool held = !attempt.busy;
     if (held) {
       // Whoever does not reach the sidecar holds M + 1 members, and so one of those that are held here, or is refused.
-      if (!sidecar && attempt.members < members_to_hold(located)) return not_held(attempt, members, located);
+      if (!sidecar && attempt.members < fewest_to_hold(located)) return not_held(attempt, members, located);
       auto mine = is_my_turn ? is_my_turn() : Result<bool>(true);
       if (!mine.ok()) return mine.status();
       if (*mine) return std::move(attempt.locks);
@@ -236,6 +249,10 @@ Result<Locks> lock_file(Members& members, const catalog::Located& located, const
 
 Result<Locks> announce_opener(Members& members, const catalog::Located& located, uint64_t opener) {
   return announce(members, located, writer_name(opener), target::Hold::shared);
+}
+
+Result<std::unique_ptr<target::Lock>> announce_opener_on(Members& members, const catalog::Located& located, uint64_t opener, int member) {
+  return members.lock(member, located.meta_name(member, writer_name(opener)), target::Hold::shared);
 }
 
 Result<Locks> announce_leader(Members& members, const catalog::Located& located, uint64_t opener) {

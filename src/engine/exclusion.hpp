@@ -2,7 +2,8 @@
 // what, and until when.
 //
 // One lock domain: an opener holds the lock of the first M + 1 members that it can reach, in the order of their index, and the
-// sidecar's. Two such sets meet as long as each side misses at most M members.
+// sidecar's. Two such sets meet as long as each side misses at most M members. Where agents serve members it holds all that it can reach: an agent ends the
+// locks of whom it hears nothing of, and he may not know. So who is taken for dead has no way left to any member that counts.
 #pragma once
 #include <functional>
 #include <memory>
@@ -28,6 +29,8 @@ std::string opener_number(const std::string& name);
 
 // By every rank of an opener: shared locks that say that it lives, as long as any of its ranks holds them.
 Result<Locks> announce_opener(Members& members, const catalog::Located& located, uint64_t opener);
+// The same on a member that was late then, before it is written to. Kind::busy where somebody asks at this moment whether the opener lives.
+Result<std::unique_ptr<target::Lock>> announce_opener_on(Members& members, const catalog::Located& located, uint64_t opener, int member);
 // By rank 0 of an opener of several ranks, before its first commit and until no rank announces it any more. All ranks write in its commits, under the
 // file's lock that rank 0 alone holds. If rank 0 dies, others have to wait until all of them are gone.
 Result<Locks> announce_leader(Members& members, const catalog::Located& located, uint64_t opener);

@@ -154,6 +154,7 @@ class File final : public ProtectedFile, private OtherOpeners {
   bool wait_for_late(Patience& patience);
   Seen look_at_late(std::chrono::steady_clock::time_point since);
   void make_up_late(const Seen& seen);
+  Status announce_on(int member);
 
   bool lone() const { return opener_ != 0 && located_.manifest.lone == opener_; }
 

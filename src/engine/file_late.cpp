@@ -35,6 +35,15 @@ File::Seen File::look_at_late(std::chrono::steady_clock::time_point since) {
   return seen;
 }
 
+// It may have been late when the others were told that this opener lives. Where it gives no locks it is none of those that say so.
+Status File::announce_on(int member) {
+  if (opener_ == 0 || !located_.locks_may_end()) return {};
+  auto lock = announce_opener_on(members_, located_, opener_, member);
+  if (lock.ok()) presence_.push_back(std::move(*lock));
+  const Kind kind = lock.status().kind();
+  return kind == Kind::busy || kind == Kind::timed_out ? lock.status() : Status();
+}
+
 // Collective. A member is there again where each rank that had lost it has given it what it has missed of that rank's.
 void File::make_up_late(const Seen& seen) {
   Result<Locks> locks(Locks{});
@@ -45,9 +54,10 @@ void File::make_up_late(const Seen& seen) {
   for (const int member : seen.back) {
     if (!members_.late().has(member)) continue;  // what was read under the lock may have said that it is stale
     Status status = members_.submit(member, [](MemberHandle& handle) { return handle.settle(false); })->wait();
+    if (status.ok()) status = announce_on(member);
     if (status.ok()) status = writer_.make_up(member, reader_);
     if (status.ok()) given.add(member);
-    else if (status.kind() != Kind::timed_out) members_.give_up(member);
+    else if (status.kind() != Kind::timed_out && status.kind() != Kind::busy) members_.give_up(member);
   }
   std::vector<int64_t> missing(size_t(members_.count()));
   for (int member = 0; member < members_.count(); ++member) missing[size_t(member)] = !members_.available(member) && !given.has(member);
