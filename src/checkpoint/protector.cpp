@@ -88,7 +88,13 @@ bool Protector::work() {
 bool Protector::finish_closed() {
   const bool knows = take_twins();
   protect_all();
-  return knows && files_.list(State::closed).empty();
+  const std::lock_guard lock(hands_->mutex);  // nobody takes one from the list meanwhile; and what is in hands may add one to it
+  return knows && hands_->files.empty() && files_.list(State::closed).empty();
+}
+
+bool Protector::is_second_at_work() const {
+  const std::lock_guard lock(hands_->mutex);
+  return !hands_->files.empty();
 }
 
 // Of a redundant job: where the copy that counts was lost with its node before it was protected, this one takes its place. Of several nodes that have one

@@ -79,17 +79,15 @@ int serve(Protector protector, const std::string& own) {
     say("holdfast: node {} cannot keep checkpoints: {}\n", own, made.sentence());
     return 1;
   }
-  const auto finish = [&protector] {
-    for (int look = 0; look < patience_at_end && !protector.finish_closed(); ++look) (void)poll(nullptr, 0, look_every_ms);
-  };
   const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   (void)inotify_add_watch(watch, (protector.files().directory() + "/" + state_name(State::closed)).c_str(), IN_MOVED_TO);
   {
     const SecondHand second(protector);
     for (bool busy = false; !is_over(watch, busy);) busy = protector.work();
-    finish();
+    // What the second one has in hands may be the last of a checkpoint, and its list of files is to be protected too.
+    for (int looks = 0; looks < patience_at_end && !protector.finish_closed(); looks += !protector.is_second_at_work())
+      (void)poll(nullptr, 0, look_every_ms);
   }
-  finish();  // what the second one had in hands may have been the last of a checkpoint, and its list of files is to be protected too
   return protector.end() ? 0 : 1;
 }
 

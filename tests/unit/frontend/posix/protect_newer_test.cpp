@@ -74,6 +74,36 @@ TEST_F(ProtectNewer, while_an_older_one_is_in_hands) {
   EXPECT_TRUE(first.end());
 }
 
+// The end waits for what the second one has in hands: it may be the last file of a checkpoint.
+TEST_F(ProtectNewer, is_awaited_at_the_end) {
+  std::filesystem::remove_all(settings.local[3]);
+  std::atomic<int> said{0};
+  std::atomic<bool> goes_on{false};
+  std::thread second;
+  Protector* protector = nullptr;
+  Protector first(settings, run_, settings.local[0], [&](const std::string&) {
+    if (++said == 2) {
+      while (!goes_on) ::usleep(1000);
+      return;
+    }
+    write_checkpoint(2, 0);
+    second = std::thread([&] { EXPECT_TRUE(protector->protect_newer()); });
+    while (said < 2 && !HasFailure()) ::usleep(1000);
+  });
+  protector = &first;
+  ASSERT_TRUE(first.begin().ok());
+  write_checkpoint(1, 0);
+  first.work();
+  EXPECT_EQ(count(State::closed), 0u);
+  EXPECT_FALSE(first.finish_closed());
+  EXPECT_TRUE(first.is_second_at_work());
+  goes_on = true;
+  second.join();
+  EXPECT_TRUE(first.finish_closed());
+  EXPECT_FALSE(first.is_second_at_work());
+  EXPECT_EQ(count(State::kept), 2u);
+}
+
 TEST_F(ProtectNewer, each_file_once_whoever_takes_it) {
   std::atomic<bool> is_over{false};
   Protector protector(settings, run_, settings.local[0], [](const std::string& said) { ADD_FAILURE() << said; });
