@@ -126,6 +126,7 @@ class Kernel final : public Environment {
   int symlinkat(const char* content, int directory, const char* name) override { return raw::symlinkat(content, directory, name); }
   ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) override { return raw::readlinkat(directory, name, into, bytes); }
   ssize_t getdents64(int fd, void* into, size_t bytes) override { return raw::getdents64(fd, into, bytes); }
+  int rewind(int directory) override { return raw::lseek(directory, 0, SEEK_SET) == 0 ? 0 : -1; }
   // A read lease is refused while there is one. Where there are no leases (NFS, Lustre, another user's file) the processes are asked.
   bool has_writers(int fd) override {
     raw::fcntl(fd, F_SETSIG, SIGURG);  // who opens it while the lease is held must not end this process by it

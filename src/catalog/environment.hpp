@@ -47,6 +47,7 @@ class Environment {
   virtual int symlinkat(const char* content, int directory, const char* name) = 0;
   virtual ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) = 0;
   virtual ssize_t getdents64(int fd, void* into, size_t bytes) = 0;
+  virtual int rewind(int directory) = 0;  // the next getdents64 begins anew
   // Whether some process of this machine has the open file open to write, by any descriptor, or mapped. Where its file system has no leases, of the
   // processes that this one may look at: the user's own.
   virtual bool has_writers(int fd) = 0;

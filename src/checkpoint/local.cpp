@@ -205,25 +205,34 @@ Descriptor open_directory(int above, const std::string& path) {
   return Descriptor(catalog::environment().openat(above, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
 }
 
-std::vector<LocalName> names_in(const Descriptor& directory) {
+std::vector<LocalName> decoded(const std::vector<std::string>& entries) {
   std::vector<LocalName> names;
-  if (!directory) return names;
-  const auto entries = catalog::list_directory(directory.get(), "");
-  if (!entries) return names;
-  for (const std::string& entry : *entries)
+  for (const std::string& entry : entries)
     if (auto name = entry.ends_with(why_ending) ? std::nullopt : decode_local_name(entry)) names.push_back(std::move(*name));
   std::sort(names.begin(), names.end(),
             [](const LocalName& a, const LocalName& b) { return std::tie(a.step, a.rank, a.number) < std::tie(b.step, b.rank, b.number); });
   return names;
 }
 
-std::vector<LocalName> names_of(const Descriptor& attempt, const std::string& directory) {
-  return attempt ? names_in(open_directory(attempt.get(), directory)) : std::vector<LocalName>();
+std::vector<LocalName> names_of(const Descriptor& directory) {
+  const auto entries = directory ? catalog::list_directory(directory.get(), "") : Result<std::vector<std::string>>(Status(Kind::not_found, ""));
+  return entries ? decoded(*entries) : std::vector<LocalName>();
 }
 
 }  // namespace
 
-std::vector<LocalName> LocalFiles::list(State state) const { return names_in(open_directory(AT_FDCWD, directory_ + "/" + below_attempt(state))); }
+LocalFiles LocalFiles::with_open_directories() const {
+  LocalFiles same = *this;
+  same.open_ = std::make_shared<OpenDirectories>(directory_);
+  return same;
+}
+
+// In their order: a file that goes on to its next state meanwhile is seen in one of them.
+std::vector<std::vector<std::string>> LocalFiles::names_in(const std::vector<std::string>& directories) const {
+  return open_ ? open_->list(directories) : OpenDirectories(directory_).list(directories);
+}
+
+std::vector<LocalName> LocalFiles::list(State state) const { return names_of(open_directory(AT_FDCWD, directory_ + "/" + below_attempt(state))); }
 
 Status LocalFiles::put_into(State state, const std::function<Status()>& put) const {
   const Status first = put();
@@ -303,9 +312,9 @@ Status LocalFiles::note_unread(const std::string& file_id, const std::string& wh
 std::vector<std::string> LocalFiles::openers(const LocalName& name) const {
   std::vector<std::string> all;
   const std::string begins = opener_begins(name);
-  if (const auto entries = catalog::list_directory(fmt::format("{}/{}{}", directory_, team_, openers_directory)))
-    for (const std::string& entry : *entries)
-      if (entry.starts_with(begins)) all.push_back(entry.substr(begins.size()));
+  const auto names = names_in({team_ + openers_directory});
+  for (const std::string& entry : names.front())
+    if (entry.starts_with(begins)) all.push_back(entry.substr(begins.size()));
   return all;
 }
 
@@ -330,9 +339,11 @@ void LocalFiles::forget_dead(const LocalName& name) const {
 
 LocalFiles::Listed LocalFiles::listed() const {
   Listed now;
-  const Descriptor attempt = open_directory(AT_FDCWD, directory_);
+  std::vector<std::string> directories;
+  for (const State state : all_states) directories.push_back(below_attempt(state));
+  const auto names = names_in(directories);
   for (const State state : all_states)
-    for (LocalName& name : names_of(attempt, below_attempt(state))) now.all_.push_back({state, std::move(name)});
+    for (LocalName& name : decoded(names[size_t(state)])) now.all_.push_back({state, std::move(name)});
   return now;
 }
 
@@ -392,14 +403,11 @@ std::optional<uint64_t> LocalFiles::Listed::last_step(const std::string& file, u
 
 LocalFiles::Seen LocalFiles::see() const {
   std::map<std::string, uint32_t> newest, hidden;
-  const Descriptor attempt = open_directory(AT_FDCWD, directory_);
-  for (const State state : all_states) {
-    if (is_never_seen(state)) continue;
-    for (const LocalName& name : names_of(attempt, below_attempt(state))) {
-      if (name.kind != LocalName::of_user) continue;
-      uint32_t& number = (state == State::hidden ? hidden : newest)[name.file];
-      number = std::max(number, name.number);
-    }
+  const Listed here = listed();
+  for (const auto& [state, name] : here.all_) {
+    if (is_never_seen(state) || name.kind != LocalName::of_user) continue;
+    uint32_t& number = (state == State::hidden ? hidden : newest)[name.file];
+    number = std::max(number, name.number);
   }
   Seen seen;
   for (const auto& [file, number] : hidden)
@@ -445,7 +453,7 @@ Status LocalFiles::keep_past(const std::string& copy, const LocalName& name) con
   const auto text = encode(name);
   if (!text) return text.status();
   HF_TRY(catalog::move(copy, directory + "/" + *text));
-  std::vector<LocalName> kept = names_in(open_directory(AT_FDCWD, directory));
+  std::vector<LocalName> kept = names_of(open_directory(AT_FDCWD, directory));
   std::erase_if(kept, [&](const LocalName& one) { return one.rank != name.rank || one.writer != name.writer; });
   std::sort(kept.begin(), kept.end(), [](const LocalName& a, const LocalName& b) { return a.written > b.written; });
   for (size_t i = most_past; i < kept.size(); ++i)
@@ -455,7 +463,7 @@ Status LocalFiles::keep_past(const std::string& copy, const LocalName& name) con
 
 std::string LocalFiles::past(const std::string& file, uint32_t number) const {
   const std::string directory = fmt::format("{}/{}{}", directory_, team_, past_directory);
-  for (const LocalName& one : names_in(open_directory(AT_FDCWD, directory)))
+  for (const LocalName& one : names_of(open_directory(AT_FDCWD, directory)))
     if (const auto text = encode(one); text && one.file == file && one.number == number) return directory + "/" + *text;
   return "";
 }

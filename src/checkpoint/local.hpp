@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "checkpoint/open_directories.hpp"
 #include "checkpoint/run.hpp"
 #include "layout/manifest.hpp"
 
@@ -95,6 +97,8 @@ class LocalFiles {
   LocalFiles(const std::string& node_directory, const std::string& run, const layout::Attempt& attempt, int team = no_team);
 
   const std::string& directory() const { return directory_; }
+  // For a process that lists them at each of its opens.
+  LocalFiles with_open_directories() const;
   // What teams have not finished, when nobody writes any more.
   void forget_teams() const;
   // Of a team that was started again: what it has written as it was written then. It may read that, whatever has become of the file since. Of each rank
@@ -179,14 +183,16 @@ class LocalFiles {
   void forget_dropped() const;
 
  private:
+  std::vector<std::vector<std::string>> names_in(const std::vector<std::string>& directories) const;
   std::vector<std::string> openers(const LocalName& name) const;
   std::string opener(const LocalName& name, const std::string& who) const;
   std::string boot_note() const { return directory_ + "/boot"; }
   Status note_boot() const;
   std::string below_attempt(State state) const;
 
-  std::string below_, directory_;  // from the node's directory on, and from the root
-  std::string team_;               // below that, with a slash: what this team writes; empty where there are none
+  std::string below_, directory_;          // from the node's directory on, and from the root
+  std::string team_;                       // below that, with a slash: what this team writes; empty where there are none
+  std::shared_ptr<OpenDirectories> open_;  // null: none is kept open
 };
 
 // A process and no other that gets its number: it stays the same over an exec.

@@ -655,6 +655,16 @@ ssize_t Site::getdents64(int fd, void* into, size_t bytes) {
   return ssize_t(done);
 }
 
+int Site::rewind(int directory) {
+  if (!may_go_on()) return -1;
+  Open* open = open_of(directory);
+  if (!open) return -1;
+  open->listing = false;
+  open->names.clear();
+  open->listed = 0;
+  return 0;
+}
+
 // The system takes it back from a process that dies.
 int Site::lock_whole(int fd) {
   if (!may_go_on()) return -1;

@@ -164,6 +164,7 @@ class Site final : public catalog::Environment {
   int symlinkat(const char* content, int directory, const char* name) override;
   ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) override;
   ssize_t getdents64(int fd, void* into, size_t bytes) override;
+  int rewind(int directory) override;
   bool has_writers(int fd) override;
   int lock_whole(int fd) override;
   ssize_t getcwd(char* into, size_t bytes) override;

@@ -66,11 +66,34 @@ std::unique_ptr<Checkpoints> Checkpoints::make(const Settings& settings, checkpo
   return std::unique_ptr<Checkpoints>(new Checkpoints(std::move(state)));
 }
 
+// As catalog::absolute_path.
+std::string Checkpoints::State::absolute_path(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string name = path.substr(slash + 1);
+  const bool has_parent = slash != std::string::npos && slash > 0 && !name.empty() && name != "." && name != "..";
+  const std::unique_lock lock(directory_mutex, std::try_to_lock);  // a forked child may find it locked for ever
+  if (!has_parent || !lock) return catalog::absolute_path(path);
+  const std::string said = path.substr(0, slash);
+  if (directory.is_still(said)) return directory.path + "/" + name;
+  std::string full = catalog::absolute_path(path);
+  const auto now = catalog::look(said, true);
+  directory = now ? Directory{said, catalog::parent_of(full), now->device, now->inode} : Directory();
+  return full;
+}
+
+bool Checkpoints::State::Directory::is_still(const std::string& by_program) const {
+  const auto is_at = [this](const std::string& place, bool follow_links) {
+    const auto now = catalog::look(place, follow_links);
+    return now && now->device == device && now->inode == inode;
+  };
+  return said == by_program && (said == path || is_at(said, true)) && is_at(path, false);
+}
+
 std::optional<Checkpoints::File> Checkpoints::match(const std::string& path, bool follow) const {
   const checkpoint::Patterns& patterns = state_->patterns;
   const bool by_name = patterns.may_be(std::string_view(path).substr(path.rfind('/') + 1));
   if (!by_name && !(follow && catalog::read_link(path))) return {};
-  std::string full = by_name ? catalog::absolute_path(path) : catalog::resolved_path(path);
+  std::string full = by_name ? state_->absolute_path(path) : catalog::resolved_path(path);
   const auto named = patterns.match(full);
   if (!named) return {};
   return File{*named, std::move(full)};

@@ -43,7 +43,8 @@ struct Checkpoints::State {
         rank(here.number),
         ranks(here.of),
         node(here.node),
-        files(parse_node_path(node).path, run.id, run.attempt, run.teams > 1 ? here.team : checkpoint::LocalFiles::no_team),
+        files(checkpoint::LocalFiles(parse_node_path(node).path, run.id, run.attempt, run.teams > 1 ? here.team : checkpoint::LocalFiles::no_team)
+                  .with_open_directories()),
         parts(files),
         plain(run, node, settings),
         given_replica(here.replica),
@@ -53,6 +54,14 @@ struct Checkpoints::State {
     LocalName name;
     pid_t process;  // whose descriptor it is: a forked child's copies go with it and say nothing
   };
+
+  // Where the program has asked for a checkpoint last: it writes most of them in one directory. That it is the same one still takes two looks.
+  struct Directory {
+    std::string said, path;  // by the program, and without links
+    uint64_t device = 0, inode = 0;
+    bool is_still(const std::string& by_program) const;
+  };
+  std::string absolute_path(const std::string& path);
 
   bool is_visible(const layout::Version& version, const std::set<std::string>& beside) const;
   // Its older versions have the same name, and other ranks write it: alone, or together, of which only those that were there are told.
@@ -81,6 +90,7 @@ struct Checkpoints::State {
   Result<std::optional<catalog::FoundVersion>> find_in_pool(const File& file);
   Result<std::optional<layout::Manifest>> in_pool(const File& file);
   Status restore(const File& file, const layout::Manifest& manifest);
+  void note_opened(const File& file);  // under its lock
   Status restore_newest(const File& file, layout::Manifest manifest);
   Result<Sight> look_locked(const File& file, bool fetches = true);
   Result<Sight> look_to_write(const File& file, int flags, Listed& here);
@@ -155,6 +165,8 @@ struct Checkpoints::State {
   pid_t who_began = -1;  // the process whose name in "openers" that is
   std::string who_is;
   std::mutex mutex;
+  std::mutex directory_mutex;
+  Directory directory;  // under that
   catalog::VersionList versions;
   std::map<int, Written> written;             // by number; below zero those whose numbers are being closed
   std::set<std::string> together;             // paths of files that ranks have written together
@@ -167,6 +179,7 @@ struct Checkpoints::State {
     bool failed = false;
   };
   std::map<std::string, OpenShared> open_shared;  // by the beginning of their names in "openers"
+  std::set<uint32_t> opened_parts;                // of patterns without {rank}, whose files were opened here
 };
 
 }  // namespace holdfast::frontend::posix

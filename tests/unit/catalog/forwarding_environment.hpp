@@ -35,6 +35,7 @@ class ForwardingEnvironment : public Environment {
   int symlinkat(const char* content, int directory, const char* name) override { return inner_.symlinkat(content, directory, name); }
   ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) override { return inner_.readlinkat(directory, name, into, bytes); }
   ssize_t getdents64(int fd, void* into, size_t bytes) override { return inner_.getdents64(fd, into, bytes); }
+  int rewind(int directory) override { return inner_.rewind(directory); }
   bool has_writers(int fd) override { return inner_.has_writers(fd); }
   int lock_whole(int fd) override { return inner_.lock_whole(fd); }
   ssize_t getcwd(char* into, size_t bytes) override { return inner_.getcwd(into, bytes); }
