@@ -27,7 +27,14 @@ std::string note_of(const LocalFiles& files, const std::string& file_id) {
   return fmt::format("{}/{}ahead.{}", files.directory(), scratch_begins, file_id);
 }
 
+// Beside the attempts, for the later ones.
+std::string opened_note(const LocalFiles& files, uint32_t part) { return fmt::format("{}/opened.{}", catalog::parent_of(files.directory()), part); }
+
 }  // namespace
+
+void note_opened(const LocalFiles& files, uint32_t part) {
+  (void)catalog::environment().symlinkat("here", AT_FDCWD, opened_note(files, part).c_str());
+}
 
 std::string described(const LocalFiles& files, const std::string& file_id) {
   return fmt::format("{}/{}{}", files.directory(), described_begins, file_id);
@@ -59,13 +66,16 @@ bool Ahead::find() {
     const auto named = patterns->match(manifest.version->file);
     OneFile one{std::move(manifest), {}, false};
     if (named && patterns->have_rank(named->part)) one.rank = named->rank;
-    one.is_own = one.manifest.file_id.ends_with(catalog::digits_of_node(own_));
+    one.is_of_node = one.manifest.file_id.ends_with(catalog::digits_of_node(own_)) ||
+                     (named && !patterns->have_rank(named->part) && catalog::look(opened_note(files_, named->part), false));
     left_->push_back(std::move(one));
   }
   return true;
 }
 
-bool Ahead::is_wanted(const OneFile& file, const std::set<uint32_t>& ranks) const { return file.is_own || (file.rank && ranks.contains(*file.rank)); }
+bool Ahead::is_wanted(const OneFile& file, const std::set<uint32_t>& ranks) const {
+  return file.is_of_node || (file.rank && ranks.contains(*file.rank));
+}
 
 bool Ahead::work() {
   if (!left_ && !find()) return false;

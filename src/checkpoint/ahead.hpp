@@ -20,6 +20,9 @@ namespace holdfast::checkpoint {
 std::string described(const LocalFiles& files, const std::string& file_id);
 Status make_hollow(const LocalFiles& files, const std::string& at, uint64_t bytes, uint32_t mode);
 
+// That ranks open a file without a {rank} on this node, of the pattern with that number. The next attempts fetch such files ahead there.
+void note_opened(const LocalFiles& files, uint32_t part);
+
 class Ahead {
  public:
   // On node `own`, an address of the run.
@@ -31,7 +34,7 @@ class Ahead {
   struct OneFile {
     layout::Manifest manifest;
     std::optional<uint32_t> rank;  // whose it is, where its name says so
-    bool is_own = false;           // written on this node
+    bool is_of_node = false;       // written on this node, or one of all ranks, and ranks have opened such files here
   };
   bool find();
   bool is_wanted(const OneFile& file, const std::set<uint32_t>& ranks) const;

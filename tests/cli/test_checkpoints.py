@@ -62,6 +62,15 @@ class Checkpoints(CheckpointTest):
         for node, rank in (("n1", 0), ("n1", 2), ("n2", 1), ("n3", 2)):
             self.assertRegex(self.read("there"), rf"/{node}/.*/10\.{rank}of3\.")
 
+    def test_a_file_of_all_ranks_is_fetched_where_ranks_have_opened_such_a_one_before(self):
+        pattern = "ck/ck.{step}"
+        self.run_job("[ $RANK = 0 ] && echo content > ck/ck.10; exit 0", "--drain", "none", ranks=3, pattern=pattern)
+        self.run_job("[ $RANK = 1 ] && { cat ck/ck.10 > got; exit 9; }; exit 0", "--resume", "--drain", "none", ranks=3, pattern=pattern, expect=9)
+        self.assertEqual(self.read("got"), "content\n")
+        self.run_job("""[ $RANK = 0 ] || exit 0; for i in $(seq 300); do ls holdfast-nodes/n2/.checkpoints/*/3.*/restored/10.* && break; sleep 0.1; done > there 2>&-""",
+                     "--resume", "--drain", "none", ranks=3, pattern=pattern)
+        self.assertRegex(self.read("there"), r"/n2/.*/restored/10\.0of1\.", "before its rank has begun")
+
     def test_more_losses_than_it_bears_are_refused_and_the_nodes_are_named(self):
         self.run_job("echo content of $RANK > ck/ck.10.$RANK", "--drain", "none", ranks=2)
         self.lose("n2", "n4", "n5")

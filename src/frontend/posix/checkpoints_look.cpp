@@ -75,8 +75,14 @@ Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& 
   return *found ? std::optional((*found)->manifest) : std::nullopt;
 }
 
+void Checkpoints::State::note_opened(const File& file) {
+  const uint32_t part = file.named.part;
+  if (!patterns.have_rank(part) && opened_parts.insert(part).second) checkpoint::note_opened(files, part);
+}
+
 Status Checkpoints::State::restore(const File& file, const layout::Manifest& manifest) {
   HF_TRY(files.make());
+  note_opened(file);
   const layout::Version& version = *manifest.version;
   const uint64_t written = version.attempt == run.attempt ? version.written : 0;
   const LocalName name{version.step, version.rank, version.ranks, number_here(version), file.path, written, written ? version.turn : 0};

@@ -88,6 +88,7 @@ Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags
                   EINVAL);
   std::lock_guard lock(state_->mutex);
   HF_TRY(state_->files.make());
+  state_->note_opened(file);
   auto all = SharedFiles::look(state_->run, state_->settings);
   if (!all) return all.status();
   HF_TRY(all->take_turn(file.path));
