@@ -59,6 +59,7 @@ test-long: build
 	tests/programs/strangers/strangers_test.py --build $(BUILD) || [ $$? -eq 77 ]
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -L '^long$$' -E '^records_'
 	HOLDFAST_TEST_LONG=1 ctest --test-dir $(BUILD) --output-on-failure -R '^records_'
+	HOLDFAST_TEST_LONG=1 ctest --test-dir $(BUILD) --output-on-failure -j 4 -R '^cli_(.*replicas.*|compare|relaunch|resumed_teams|separate_writes)$$'
 	SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(SCHEDULES) $(BUILD)/sim-results
 	SIM_FAMILY='Checkpoints.of_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(CHECKPOINT_SCHEDULES) $(BUILD)/sim-results
 	SIM_FAMILY='Checkpoints.shared_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(CHECKPOINT_SCHEDULES) $(BUILD)/sim-results

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import zlib
 
 BINARY = os.environ.get("HOLDFAST_BINARY") or os.path.join(os.path.dirname(__file__), "../../build/bin/holdfast")
 
@@ -37,8 +38,24 @@ def interrupt(job, patience=30):
         job.communicate()
 
 
+def debian_mpis():
+    """Name and launcher of each that is here with its compiler."""
+    for name, launcher in (("openmpi", ["mpirun.openmpi", "--oversubscribe"]), ("mpich", ["mpiexec.mpich"])):
+        if shutil.which(launcher[0]) and shutil.which(f"mpicc.{name}"):
+            yield name, launcher
+
+
 class CommandTest(unittest.TestCase):
     binary = BINARY
+
+    def launchers(self, ranks=2):
+        """Of each test one MPI, by turns; the other one in `make test-long`."""
+        here = list(debian_mpis())
+        if not os.environ.get("HOLDFAST_TEST_LONG"):
+            turn = zlib.crc32(self.id().encode()) % max(len(here), 1)
+            here = here[turn:turn + 1]
+        for name, launcher in here:
+            yield name, [*launcher, "-n", str(ranks)]
 
     def setUp(self):
         self.dir = os.path.realpath(tempfile.mkdtemp(prefix="holdfast-cli-"))

@@ -1,6 +1,5 @@
 """What the tests of `holdfast run --replicas` share: jobs that are there several times."""
 import json
-import shutil
 import subprocess
 import time
 
@@ -47,8 +46,3 @@ class ReplicatedTest(CommandTest):
                     return next(r["process"] for r in teams[team]["ranks"] if r["rank"] == rank)
             time.sleep(0.05)
         self.fail("the replicas do not come up")
-
-    def launchers(self, ranks=2):
-        for name, launcher in (("openmpi", ["mpirun.openmpi", "--oversubscribe"]), ("mpich", ["mpiexec.mpich"])):
-            if shutil.which(launcher[0]) and shutil.which(f"mpicc.{name}"):
-                yield name, [*launcher, "-n", str(ranks)]

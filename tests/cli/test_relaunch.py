@@ -88,11 +88,6 @@ class Relaunch(CommandTest):
         with open(self.path(name), "rb") as file:
             return file.read()
 
-    def launchers(self, ranks=2):
-        for name, launcher in (("openmpi", ["mpirun.openmpi", "--oversubscribe"]), ("mpich", ["mpiexec.mpich"])):
-            if shutil.which(launcher[0]) and shutil.which(f"mpicc.{name}"):
-                yield name, [*launcher, "-n", str(ranks)]
-
     def clean(self, *names):
         for name in names:
             os.unlink(self.path(name))
