@@ -1,12 +1,11 @@
 # The rooms of src/ (docs/architecture.md): one target each, holdfast_room_NAME, which knows the rooms that it USES. That no room calls what
 # it may not know is held by the linker: holdfast_links_NAME is linked of the room and of what it uses, and nothing may stay undefined.
 
-# holdfast_room(NAME [FOLDER FOLDER | SOURCES FILE...] [USES ROOM...] [LIBRARIES TARGET...] [TOGETHER | APART])
-# All sources below src/NAME, or below another FOLDER of src/, unless SOURCES names them. TOGETHER: compiled in lumps (cmake/Together.cmake). Not
-# where mutants are made, for they compile one source anew; nor where the preloaded libraries take some of the objects and leave others. For
-# a sanitizer, where neither is done, all are but those APART, whose sources have names alike.
+# holdfast_room(NAME [FOLDER FOLDER | SOURCES FILE...] [USES ROOM...] [LIBRARIES TARGET...])
+# All sources below src/NAME, or below another FOLDER of src/, unless SOURCES names them. They are compiled in lumps (cmake/Together.cmake), each function in a
+# section of its own: the preloaded libraries take some of a lump and leave the rest.
 function(holdfast_room name)
-  cmake_parse_arguments(room "TOGETHER;APART" "FOLDER" "SOURCES;USES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(room "" "FOLDER" "SOURCES;USES;LIBRARIES" ${ARGN})
   if(NOT room_FOLDER)
     set(room_FOLDER ${name})
   endif()
@@ -15,12 +14,8 @@ function(holdfast_room name)
   endif()
   add_library(holdfast_room_${name} OBJECT ${room_SOURCES})
   target_include_directories(holdfast_room_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
-  target_compile_options(holdfast_room_${name} PRIVATE -fvisibility=hidden)
-  if(room_TOGETHER OR (HOLDFAST_SANITIZE AND NOT room_APART))
-    holdfast_compile_together(holdfast_room_${name} 7)
-  elseif(NOT CCACHE)  # which keeps more time than this saves, and cannot keep it with this
-    holdfast_precompile(holdfast_room_${name})
-  endif()
+  target_compile_options(holdfast_room_${name} PRIVATE -fvisibility=hidden -ffunction-sections)
+  holdfast_compile_together(holdfast_room_${name} 9)
 
   set(below ${room_USES})
   foreach(used ${room_USES})
@@ -39,15 +34,6 @@ function(holdfast_room name)
   set_property(GLOBAL APPEND PROPERTY HOLDFAST_ROOMS ${name})
   if(NOT HOLDFAST_SANITIZE)  # the sanitizers' own names stay undefined in a library
     holdfast_check_links(${name} "${below}" "${room_LIBRARIES}")
-  endif()
-endfunction()
-
-# A quarter of what a source costs are the headers of the standard library and of fmt. The first room's are the others' too.
-function(holdfast_precompile target)
-  if(TARGET holdfast_room_base AND NOT target STREQUAL "holdfast_room_base")
-    target_precompile_headers(${target} REUSE_FROM holdfast_room_base)
-  else()
-    target_precompile_headers(${target} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/Precompiled.hpp)
   endif()
 endfunction()
 

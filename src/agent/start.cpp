@@ -13,13 +13,13 @@ namespace holdfast::agent {
 
 namespace {
 
-constexpr uint64_t connect_ms = 3000;
+constexpr uint64_t reach_ms = 3000;
 
 // One request to an agent that stands beside all directories.
 Result<std::string> say(const std::string& registry, const target::AgentNote& note, target::AgentOp op) {
   const auto secret = target::read_secret(registry);
   if (!secret.ok()) return secret.status();
-  const auto channel = target::begin_session(target::line_to(note.endpoints, target::agent_agreement(*secret, note.id), connect_ms));
+  const auto channel = target::begin_session(target::line_to(note.endpoints, target::agent_agreement(*secret, note.id), reach_ms));
   if (!channel.ok())
     return Status(Kind::lost, fmt::format("the agent of node {} on {} does not answer: {}", note.node, note.host, channel.status().sentence()));
   target::AgentRequest request;

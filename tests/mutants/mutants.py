@@ -32,7 +32,7 @@ TEST_SECONDS = 300
 MOST_SEEDS = 10_000
 ROUNDS = (100, 400, 1_500)
 SCHEDULE_SECONDS = 60  # a schedule takes milliseconds: what takes as long as this never ends
-MOST_UNITS = 6         # that a changed header may be compiled into
+MOST_UNITS = 6         # lumps and sources that a changed header may be compiled into
 FLAGS = ("-O0", "-g0", "-w")  # a schedule is over in milliseconds: compiling takes longer
 COMMON_HEADERS = ("algorithm", "atomic", "chrono", "functional", "map", "memory", "mutex", "optional", "set", "span", "string", "thread", "utility",
                   "vector", "fmt/format.h", "fmt/ranges.h")
@@ -98,6 +98,8 @@ class Build:
             sys.exit(f"mutants: there is no {self.program}; run: make build")
         commands = json.loads((self.directory / "compile_commands.json").read_text())
         self.commands = {os.path.realpath(entry["file"]): entry["command"] for entry in commands}
+        # By source: the lump of its room that it is compiled in (cmake/Together.cmake).
+        self.lumps = {source: lump for lump in self.commands if is_lump(lump) for source in sources_of(lump)}
         self.link_lines = {}
         self.included_by = None
         self.made, self.compiled = set(), {}
@@ -108,19 +110,22 @@ class Build:
         header = self.directory / "mutants" / "common.hpp"
         header.parent.mkdir(exist_ok=True)
         header.write_text("".join(f"#include <{name}>\n" for name in COMMON_HEADERS))
-        command = self.command_of(next(unit for unit in self.commands if unit.endswith("src/engine/file_commit.cpp")))
+        command = self.command_of(self.unit_of(SOURCE / "src/engine/file_commit.cpp"))
         at = command.index("-c")
         command[at:at + 2] = [*FLAGS, "-x", "c++-header", str(header)]
         command[command.index("-o") + 1] = f"{header}.gch"
         run(command, self.directory, "the common headers do not compile")
         return header
 
+    def unit_of(self, source):
+        """What the compiler is given: the source, or the lump that it is in."""
+        source = os.path.realpath(source)
+        if source in self.commands:
+            return source
+        return self.lumps.get(source) or sys.exit(f"mutants: nothing compiles {source}")
+
     def command_of(self, unit):
-        command = shlex.split(self.commands[os.path.realpath(unit)])
-        # The build's own precompiled headers are of other flags: these here are in their place.
-        for i in [i for i, word in enumerate(command) if word.endswith("cmake_pch.hxx")]:
-            command[i - 1:i + 1] = ["", ""]
-        command = [word for word in command if word not in ("", "-Winvalid-pch")]
+        command = shlex.split(self.commands[unit])
         return command[1:] if os.path.basename(command[0]) == "ccache" else command
 
     def ninja(self, *arguments):
@@ -138,7 +143,7 @@ class Build:
                 else:
                     self.included_by.setdefault(os.path.realpath(self.directory / line.strip()), set()).add(unit)
         library = str(SOURCE / "src")
-        return sorted(unit for unit in self.included_by.get(os.path.realpath(header), ()) if unit.startswith(library))
+        return sorted(unit for unit in self.included_by.get(os.path.realpath(header), ()) if unit.startswith(library) or is_lump(unit))
 
     def compile(self, unit, source, includes, into):
         command = self.command_of(unit)
@@ -161,25 +166,25 @@ class Build:
         command[at:at] = [str(name) for name in objects] + ["-Wl,-S"]
         run(command, self.directory, f"{into} does not link")
 
-    def lump_of(self, unit):
-        """The unit by which this source is compiled together with others."""
-        for lump in self.commands:
-            if "/Unity/" in lump and f'"{unit}"' in pathlib.Path(lump).read_text():
-                return pathlib.Path(lump)
-        sys.exit(f"mutants: nothing compiles {unit}")
-
-    def units_of(self, original, changed):
-        """What has to be compiled for a changed file: unit of the library to the text that is to stand for it."""
-        if original.suffix == ".cpp" and os.path.realpath(original) in self.commands:
-            return {str(original): changed}
+    def units_of(self, original):
+        """What has to be compiled for a changed file."""
         if original.suffix == ".cpp":
-            lump, copy = self.lump_of(original), changed.with_suffix(".lump.cpp")
-            copy.write_text(lump.read_text().replace(f'"{original}"', f'"{changed}"'))
-            return {str(lump): copy}
+            return [self.unit_of(original)]
         including = self.units_including(original)
         if not 0 < len(including) <= MOST_UNITS:
             raise Stale(f"{original} is compiled into {len(including)} units; a mutant has to change one of them instead")
-        return {unit: pathlib.Path(unit) for unit in including}
+        return including
+
+    def text_for(self, unit, copies, place):
+        """What stands for a unit: the copy of a source, or a lump with copies in the place of sources."""
+        if unit not in self.lumps.values():
+            return copies.get(unit, unit)
+        text = pathlib.Path(unit).read_text()
+        for source in sources_of(unit):
+            text = text.replace(f'"{source}"', f'"{copies.get(source, source)}"')
+        lump = place / f"{pathlib.Path(unit).parent.parent.name}.{pathlib.Path(unit).name}"
+        lump.write_text(text)
+        return lump
 
     def make(self, mutant, program="sim_test"):
         """The simulator, or another program, with this mutant in it."""
@@ -194,18 +199,28 @@ class Build:
         if mutant["name"] in self.compiled:
             return self.compiled[mutant["name"]]
         place.mkdir(parents=True, exist_ok=True)
-        units = {}
+        units, copies = set(), {}
         for name, text in changed_files(mutant).items():
             copy = place / pathlib.Path(name).relative_to("src")
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(text)
-            units |= self.units_of(SOURCE / name, copy)
+            copies[os.path.realpath(SOURCE / name)] = copy
+            units.update(self.units_of(SOURCE / name))
         objects = []
-        for unit, source in units.items():
-            objects.append(place / (pathlib.Path(unit).stem + ".o"))
-            self.compile(unit, source, [place], objects[-1])
+        for unit in sorted(units):
+            objects.append(place / f"{len(objects)}.o")
+            self.compile(unit, self.text_for(unit, copies, place), [place], objects[-1])
         self.compiled[mutant["name"]] = objects
         return objects
+
+
+def is_lump(unit):
+    """Of a room: the front ends' are no part of the simulator."""
+    return re.search(r"/holdfast_room_\w+\.dir/Unity/", unit) is not None
+
+
+def sources_of(lump):
+    return re.findall(r'^#include "(.*)"', pathlib.Path(lump).read_text(), re.M)
 
 
 def run(command, directory, complaint):

@@ -40,7 +40,7 @@ bool take_buffer_flush(Settings& s, const Given& given) {
 
 std::string text_of_buffer_flush(const Settings& s) { return s.buffer_flush; }
 
-constexpr Record records[] = {
+constexpr Record buffers_records[] = {
     {.key = "buffer",
      .kind = Special{take_buffer, text_of_buffer, "NxSIZE, N buffers from 1 to 1024 of 4096 bytes to 1GiB each (for example 4x16MiB), or none"},
      .values = "4x1MiB 4x16MiB none",
@@ -58,6 +58,6 @@ constexpr Record records[] = {
 
 }  // namespace
 
-constinit const Area buffers_area{"Buffers of plain calls", records};
+constinit const Area buffers_area{"Buffers of plain calls", buffers_records};
 
 }  // namespace holdfast

@@ -4,7 +4,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Record records[] = {
+constexpr Record checkpoint_records[] = {
     {.key = "checkpoint",
      .kind = Patterns{&CheckpointSettings::checkpoint},
      .value = "GLOB",
@@ -35,6 +35,6 @@ constexpr Record records[] = {
 
 }  // namespace
 
-constinit const Area checkpoint_area{"Checkpoints", records};
+constinit const Area checkpoint_area{"Checkpoints", checkpoint_records};
 
 }  // namespace holdfast

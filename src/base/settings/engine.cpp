@@ -25,7 +25,7 @@ bool take_cb_nodes(Settings& s, const Given& given) {
 
 std::string text_of_cb_nodes(const Settings& s) { return s.cb_nodes ? std::to_string(s.cb_nodes) : ""; }
 
-constexpr Record records[] = {
+constexpr Record engine_records[] = {
     {.key = "close",
      .kind = Either{&EngineSettings::fast_close, "durable", "fast"},
      .hint = Hint::ours,
@@ -56,6 +56,6 @@ constexpr Record records[] = {
 
 }  // namespace
 
-constinit const Area engine_area{"Writing, closing and reading", records};
+constinit const Area engine_area{"Writing, closing and reading", engine_records};
 
 }  // namespace holdfast

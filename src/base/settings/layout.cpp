@@ -73,7 +73,7 @@ bool take_striping_unit(Settings& s, const Given& given) {
 
 std::string text_of_striping_unit(const Settings& s) { return s.striping_unit ? std::to_string(*s.striping_unit) : ""; }
 
-constexpr Record records[] = {
+constexpr Record layout_records[] = {
     {.key = "protect",
      .kind = Special{take_protect, text_of_protect,
                      "mirror:R with R from 1 to 8, rs:K+M with K from 1 to 32 and M from 1 to 8 (for example rs:4+2), or none"},
@@ -128,7 +128,7 @@ constexpr Record records[] = {
 
 }  // namespace
 
-constinit const Area layout_area{"Scheme and layout of new files", records};
+constinit const Area layout_area{"Scheme and layout of new files", layout_records};
 
 int LayoutSettings::scheme_width() const { return protect ? width_of(*protect).value_or(0) : 0; }
 

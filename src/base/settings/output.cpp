@@ -4,7 +4,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Record records[] = {
+constexpr Record output_records[] = {
     {.key = "gather_output",
      .kind = Path{&OutputSettings::gather_output},
      .value = "FILE",
@@ -14,6 +14,6 @@ constexpr Record records[] = {
 
 }  // namespace
 
-constinit const Area output_area{"Standard output", records};
+constinit const Area output_area{"Standard output", output_records};
 
 }  // namespace holdfast

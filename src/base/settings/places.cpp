@@ -4,7 +4,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Record records[] = {
+constexpr Record places_records[] = {
     {.key = "targets",
      .kind = Directories{&PlaceSettings::targets},
      .hint = Hint::ours,
@@ -26,6 +26,6 @@ constexpr Record records[] = {
 
 }  // namespace
 
-constinit const Area places_area{"Where new files are kept", records};
+constinit const Area places_area{"Where new files are kept", places_records};
 
 }  // namespace holdfast

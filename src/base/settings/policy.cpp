@@ -4,7 +4,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Record records[] = {
+constexpr Record policy_records[] = {
     {.key = "path",
      .kind = Globs{&PolicySettings::path_globs},
      .value = "GLOB",
@@ -28,6 +28,6 @@ constexpr Record records[] = {
 
 }  // namespace
 
-constinit const Area policy_area{"Which files are meant", records};
+constinit const Area policy_area{"Which files are meant", policy_records};
 
 }  // namespace holdfast

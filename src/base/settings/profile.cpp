@@ -4,7 +4,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Record records[] = {
+constexpr Record profile_records[] = {
     {.key = "profile",
      .kind = Flag{&ProfileSettings::profile},
      .help = "Count what the program does with its files; the log is named at the end",
@@ -29,6 +29,6 @@ constexpr Record records[] = {
 
 }  // namespace
 
-constinit const Area profile_area{"Profile and logs of a job", records};
+constinit const Area profile_area{"Profile and logs of a job", profile_records};
 
 }  // namespace holdfast

@@ -4,7 +4,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Record records[] = {
+constexpr Record replicas_records[] = {
     {.key = "read_protocol",
      .kind = Word{&ReplicaSettings::read_protocol},
      .hint = Hint::ours,
@@ -31,6 +31,6 @@ constexpr Record records[] = {
 
 }  // namespace
 
-constinit const Area replicas_area{"Replicas", records};
+constinit const Area replicas_area{"Replicas", replicas_records};
 
 }  // namespace holdfast

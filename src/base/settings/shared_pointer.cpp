@@ -4,7 +4,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Record records[] = {
+constexpr Record shared_pointer_records[] = {
     {.key = "shared_pointer",
      .kind = Word{&SharedPointerSettings::shared_pointer},
      .hint = Hint::ours,
@@ -34,6 +34,6 @@ constexpr Record records[] = {
 
 }  // namespace
 
-constinit const Area shared_pointer_area{"Shared file pointers", records};
+constinit const Area shared_pointer_area{"Shared file pointers", shared_pointer_records};
 
 }  // namespace holdfast

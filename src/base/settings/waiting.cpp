@@ -6,7 +6,7 @@ namespace {
 
 constexpr uint64_t day_ms = 24ull * 3600 * 1000;
 
-constexpr Record records[] = {
+constexpr Record waiting_records[] = {
     {.key = "deadline",
      .kind = Duration{&WaitingSettings::deadline_ms, 1, day_ms, "10, 500ms or 2min"},
      .hint = Hint::ours,
@@ -34,6 +34,6 @@ constexpr Record records[] = {
 
 }  // namespace
 
-constinit const Area waiting_area{"Waiting for targets and locks", records};
+constinit const Area waiting_area{"Waiting for targets and locks", waiting_records};
 
 }  // namespace holdfast

@@ -359,7 +359,7 @@ void add_pool(CLI::App& sub, PoolOptions& pool) {
       ->type_name("WHEN");
 }
 
-void add_checkpoints(CLI::App& sub, CheckpointOptions& checkpoints) {
+void add_checkpoint_options(CLI::App& sub, CheckpointOptions& checkpoints) {
   sub.add_flag("--resume", checkpoints.resume, "Begin with the newest whole checkpoint of the last run, or from the start if there is none");
   sub.add_option("--restarts", checkpoints.restarts, "Start a job that fails again, up to N times, from its newest whole checkpoint")
       ->type_name("N")
@@ -405,7 +405,7 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   add_pool(*sub, options->pool);
   sub->add_option("--node-name", options->node_name, "The name by which others call this node (Slurm's in a job step, else its short host name)")
       ->type_name("NAME");
-  add_checkpoints(*sub, options->checkpoints);
+  add_checkpoint_options(*sub, options->checkpoints);
   sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)")->type_name("NAME|PATH");
   sub->footer(
       "Example:\n"

@@ -14,26 +14,26 @@ namespace holdfast::layers {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 using Milliseconds = Background::Milliseconds;
 
 struct Queue {
   std::mutex mutex;
   std::condition_variable work;
   std::deque<std::function<void()>> waiting;
-  std::multimap<Clock::time_point, std::function<Milliseconds()>> later;  // by when
+  std::multimap<Steady::time_point, std::function<Milliseconds()>> later;  // by when
 };
 
 // What is next, taken out of the queue; what has become due goes before what only waits its turn, which may never end.
 std::function<void()> next_of(Queue& queue, std::unique_lock<std::mutex>& lock) {
   for (;;) {
-    if (!queue.later.empty() && queue.later.begin()->first <= Clock::now()) {
+    if (!queue.later.empty() && queue.later.begin()->first <= Steady::now()) {
       auto due = queue.later.extract(queue.later.begin());
       return [&queue, work = std::move(due.mapped())] {
         const Milliseconds again = work();
         if (again == Milliseconds::zero()) return;
         std::lock_guard guard(queue.mutex);
-        queue.later.emplace(Clock::now() + again, work);
+        queue.later.emplace(Steady::now() + again, work);
       };
     }
     if (!queue.waiting.empty()) {
@@ -80,12 +80,12 @@ class Thread final : public Background {
     if (!queue) return false;
     {
       std::lock_guard guard(queue->mutex);
-      queue->later.emplace(Clock::now() + delay, std::move(work));
+      queue->later.emplace(Steady::now() + delay, std::move(work));
     }
     queue->work.notify_one();
     return true;
   }
-  Milliseconds now() override { return std::chrono::duration_cast<Milliseconds>(Clock::now().time_since_epoch()); }
+  Milliseconds now() override { return std::chrono::duration_cast<Milliseconds>(Steady::now().time_since_epoch()); }
 
  private:
   // The thread of a parent did not come along through fork, and its queue may have been locked at that moment. A child makes

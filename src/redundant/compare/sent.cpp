@@ -13,7 +13,7 @@ thread_local char SentMessages::mark_of_thread = 0;
 
 namespace {
 
-enum Kind : uint64_t { where, differs, asked, answered };
+enum Message : uint64_t { where, differs, asked, answered };
 constexpr size_t most_pending = 1024;  // of a twin that is far ahead: of more every other one is kept
 
 }  // namespace
