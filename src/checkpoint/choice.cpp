@@ -77,7 +77,7 @@ bool disagree_about(const Checkpoint& a, const Checkpoint& b) {
 // ranks have gone round.
 bool is_after(const Protected& file, const Checkpoint& one) {
   const auto last = last_files_or_beside(one);
-  const auto of_writer = file.version.writers && !file.version.roll ? last.find(file.version.writer) : last.end();
+  const auto of_writer = file.version.writers ? last.find(file.version.writer) : last.end();
   const Protected* const other = of_writer == last.end() ? one.counterpart_of(file) : of_writer->second;
   if (!other || other->version.attempt != file.version.attempt || other->written_on() != file.written_on()) return false;
   return other->version.written != 0 && other->version.written < file.version.written;
@@ -390,6 +390,21 @@ const Checkpoint* newest_whole(const std::vector<Checkpoint>& all, const std::st
   return newest;
 }
 
+namespace {
+
+// A roll goes with the files that it lists, whenever it was made: that may be late, behind a later checkpoint's.
+bool goes_on_after(const Protected& file, const Checkpoint& of, const Checkpoint& oldest) {
+  if (!file.version.roll) return is_after(file, oldest);
+  const auto lists = [&](const layout::Version& version) {
+    const auto& listed = file.version.roll->files;
+    return std::any_of(listed.begin(), listed.end(), [&](const auto& one) { return one.path == version.file && one.number == version.number; });
+  };
+  const auto lists_one_after = [&](const auto& one) { return lists(one.second.version) && is_after(one.second, oldest); };
+  return std::any_of(of.files.begin(), of.files.end(), lists_one_after) || std::any_of(of.beside.begin(), of.beside.end(), lists_one_after);
+}
+
+}  // namespace
+
 std::vector<Protected> to_drop(const std::vector<Checkpoint>& all, const std::string& run, size_t keep) {
   std::vector<Protected> gone;
   size_t kept = 0;
@@ -399,7 +414,7 @@ std::vector<Protected> to_drop(const std::vector<Checkpoint>& all, const std::st
     const bool stays = kept < keep;
     if (stays && one->endures()) oldest = &*one, ++kept;
     const auto drop = [&](const Protected& file) {
-      if (stays || !oldest || !is_after(file, *oldest)) gone.push_back(file);
+      if (stays || !oldest || !goes_on_after(file, *one, *oldest)) gone.push_back(file);
     };
     if (!stays) {
       for (const auto* files : {&one->files, &one->beside})

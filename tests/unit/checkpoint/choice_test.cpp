@@ -147,6 +147,18 @@ TEST(CheckpointChoice, where_names_do_not_say_it_a_checkpoint_is_whole_when_all_
   EXPECT_EQ(checkpoints_of(found)[0].why_not_rolled(), "/ck/10/b belongs to it and is not protected");
 }
 
+TEST(CheckpointChoice, a_roll_that_was_made_late_goes_with_its_checkpoint) {
+  std::vector<Protected> found;
+  for (const uint64_t step : {uint64_t(10), uint64_t(20)}) {
+    const Protected a = open_file(step, 0, "a", step), b = open_file(step, 1, "b", step);
+    add(found, {a, b, roll_of(0, {a}, step), roll_of(1, {b}, step)});
+  }
+  Protected& late = found[3];  // of step 10, behind the one of step 20
+  ASSERT_TRUE(late.version.roll && late.version.step == 10);
+  late.version.written = 99;
+  EXPECT_EQ(dropped(found, 1).size(), 4u);
+}
+
 TEST(CheckpointChoice, one_roll_of_all_is_as_good_and_a_rank_may_have_nothing) {
   const Protected a = open_file(10, 0, "a", 1), b = open_file(10, 1, "b", 1);
   EXPECT_TRUE(checkpoints_of({a, b, roll_of(0, {a, b}, 10, 1, true)})[0].whole());
