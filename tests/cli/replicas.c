@@ -580,6 +580,24 @@ static int processor(const char *path) {
   return fclose(out);
 }
 
+/* Time since the node's start, before a loss and after it; and a sleep until a time by that clock. */
+static int uptime(const char *path) {
+  struct timespec before, until, after;
+  FILE *out = fopen(path, "w");
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  fputs("asked\n", out), fflush(out);
+  while (access("go", F_OK) != 0) {
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += 5000000;
+    if (until.tv_nsec >= 1000000000) ++until.tv_sec, until.tv_nsec -= 1000000000;
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+  }
+  clock_gettime(CLOCK_MONOTONIC, &after);
+  const double passed = (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec);
+  fputs(passed < 0 ? "back\n" : passed > 100 ? "ahead\n" : "on\n", out);
+  return fclose(out);
+}
+
 /* A file that somebody else changes in the meantime, and a named pipe. */
 static int control(const char *path) {
   char text[64];
@@ -644,6 +662,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "own")) return own(path);
   if (!strcmp(what, "control")) return control(path);
   if (!strcmp(what, "processor")) return processor(path);
+  if (!strcmp(what, "uptime")) return uptime(path);
   if (!strcmp(what, "pipes")) return pipes(path);
   if (!strcmp(what, "alone") && count > 3) return alone(path, words[3]);
   if (!strcmp(what, "fills") && count > 5) return fills(path, words[3], words[4], words[5]);

@@ -18,6 +18,7 @@ SEEDS = os.environ.get("HOLDFAST_SEEDS", "")
 HEAT = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")
 INDEPENDENT = os.path.join(os.path.dirname(__file__), "independent.c")
 LOADS = os.path.join(os.path.dirname(__file__), "loads.c")
+OTHER_NODE = os.path.join(os.path.dirname(__file__), "other_node.c")
 MESSAGES = os.path.join(os.path.dirname(__file__), "messages.c")
 SHAPE = ["60", "80", "60", "2"]
 
@@ -259,8 +260,9 @@ class Replicas(ReplicatedTest):
         self.assertIn("ended with 0", status)
         self.assertIn("1 of 2 teams lost", status)
 
-    def test_processor_time_goes_on_behind_a_leader_that_had_computed_more(self):
-        job = self.start(PROGRAM, "processor")
+    def without_the_leader(self, *words):
+        """Of a program that asks, waits until the leader is lost, and asks again."""
+        job = self.start(PROGRAM, *words)
         leader = self.process_of(0, 0)
         while not os.path.exists(self.path("file")) or not self.read("file"):
             self.assertIsNone(job.poll(), "it has ended before")
@@ -269,7 +271,15 @@ class Replicas(ReplicatedTest):
         open(self.path("go"), "wb").close()
         _, err = job.communicate(timeout=60)
         self.assertEqual(job.returncode, 0, err)
-        self.assertEqual(self.read("file"), "asked\n" + 4 * "on\n")
+        return self.read("file")
+
+    def test_processor_time_goes_on_behind_a_leader_that_had_computed_more(self):
+        self.assertEqual(self.without_the_leader("processor"), "asked\n" + 4 * "on\n")
+
+    def test_time_since_a_nodes_start_goes_on_on_a_node_that_started_earlier(self):
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", self.path("other_node.so"), OTHER_NODE], check=True)
+        self.env["LD_PRELOAD"] = ":".join(filter(None, [self.env.get("LD_PRELOAD"), self.path("other_node.so")]))
+        self.assertEqual(self.without_the_leader("uptime"), "asked\non\n")
 
     def test_a_library_that_asks_for_the_time_while_it_is_loaded_gets_it(self):
         """The loader's lock is the program's then, and none of Holdfast's threads may wait for it."""

@@ -1,6 +1,8 @@
 // What the outside world says of names, the same in all replicas of a rank: each asks for itself, and the leader's answer is everybody's. One load
 // where this process is no replica.
 #pragma once
+#include <time.h>
+
 #include <cstring>
 #include <functional>
 #include <string>
@@ -51,6 +53,9 @@ int told(redundant::Replica& replica, const char* kind, const std::string& name,
 // An open of the program's: `open_now` opens, or `open_as_one` where each read of the file is to be one call of all replicas.
 int open_as_told(redundant::Replica& replica, int directory, const char* path, int flags, const std::function<int()>& open_now,
                  const std::function<int()>& open_as_one);
+
+// A time that the program has made of what it was told, by this node's own clock.
+timespec own_time(clockid_t which, const timespec& told);
 
 // --- descriptors of the system's random numbers
 inline std::atomic<bool> random_is_open{false};

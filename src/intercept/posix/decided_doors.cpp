@@ -11,12 +11,15 @@
 #include "file/coordinated/alike.hpp"
 #include "intercept/posix/decided.hpp"
 #include "intercept/posix/real.hpp"
+#include "redundant/decisions/carried_clocks.hpp"
 #include "redundant/subjects.hpp"
 #include "redundant/twins/replica.hpp"
 
 namespace {
 
 using namespace holdfast::intercept::posix;
+using holdfast::redundant::CarriedClock;
+using holdfast::redundant::CarriedTime;
 using holdfast::redundant::Replica;
 using holdfast::redundant::Subject;
 
@@ -57,36 +60,18 @@ int64_t decide_filled(Replica& replica, uint64_t subject, Filled* into, Native n
   return whole.returned;
 }
 
-// Processor time is each process's own. A leader that comes after another one goes on from what that one said last: it never goes back.
-class Onward {
- public:
-  int64_t of(int64_t native) {
-    const int64_t behind = last_.load(std::memory_order_relaxed) - native;
-    if (behind > added_.load(std::memory_order_relaxed)) added_.store(behind, std::memory_order_relaxed);
-    return native + added_.load(std::memory_order_relaxed);
-  }
-  void told(int64_t value) {
-    if (value > last_.load(std::memory_order_relaxed)) last_.store(value, std::memory_order_relaxed);
-  }
-
- private:
-  std::atomic<int64_t> last_{0}, added_{0};
-};
-
 constexpr int64_t us_of_s = 1000000, ns_of_s = 1000000000;
 int64_t us_of(const timeval& time) { return time.tv_sec * us_of_s + time.tv_usec; }
 int64_t ns_of(const timespec& time) { return time.tv_sec * ns_of_s + time.tv_nsec; }
-void go_on(Onward& onward, timeval& time) {
+void go_on(CarriedTime& onward, timeval& time) {
   const int64_t us = onward.of(us_of(time));
   time = {time_t(us / us_of_s), suseconds_t(us % us_of_s)};
 }
-void go_on(Onward& onward, timespec& time) {
-  const int64_t ns = onward.of(ns_of(time));
-  time = {time_t(ns / ns_of_s), long(ns % ns_of_s)};
-}
+timespec time_of(int64_t ns) { return {time_t(ns / ns_of_s), long(ns % ns_of_s)}; }
+void go_on(CarriedTime& onward, timespec& time) { time = time_of(onward.of(ns_of(time))); }
 
 int process_clock(Replica& replica, timespec* into) {
-  static constinit Onward onward;
+  static constinit CarriedTime onward;
   timespec now{};
   const auto ask = [](timespec* at) {
     const int64_t answer = real().clock_gettime(CLOCK_PROCESS_CPUTIME_ID, at);
@@ -98,8 +83,38 @@ int process_clock(Replica& replica, timespec* into) {
   return int(answer);
 }
 
+// Of clocks that run by themselves from a zero of their node's.
+constexpr int64_t alike_ns = 1000000;
+CarriedClock<int64_t>* carried(clockid_t which) {
+  static constinit CarriedClock<int64_t> monotonic(alike_ns), coarse(alike_ns), raw(alike_ns), boot(alike_ns);
+  switch (which) {
+    case CLOCK_MONOTONIC: return &monotonic;
+    case CLOCK_MONOTONIC_COARSE: return &coarse;
+    case CLOCK_MONOTONIC_RAW: return &raw;
+    case CLOCK_BOOTTIME: return &boot;
+    default: return nullptr;
+  }
+}
+
+int running_clock(Replica& replica, CarriedClock<int64_t>& clock, clockid_t which, timespec* into) {
+  timespec now{}, here{};
+  bool own = false;
+  const auto ask = [&](timespec* at) {
+    own = true;
+    const int64_t answer = real().clock_gettime(which, at);
+    if (answer == 0) *at = time_of(clock.of(ns_of(*at)));
+    return answer;
+  };
+  const int64_t answer = decide_filled(replica, holdfast::redundant::clock_subject(which), &now, ask);
+  if (answer != 0) return int(answer);
+  if (own) clock.said(ns_of(now));
+  else if (real().clock_gettime(which, &here) == 0) clock.heard(ns_of(now), ns_of(here));
+  *into = now;
+  return 0;
+}
+
 int own_usage(Replica& replica, struct rusage* into) {
-  static constinit Onward user, system;
+  static constinit CarriedTime user, system;
   const auto ask = [](struct rusage* at) {
     const int64_t answer = real().getrusage(RUSAGE_SELF, at);
     if (answer == 0) go_on(user, at->ru_utime), go_on(system, at->ru_stime);
@@ -153,6 +168,12 @@ int decide_host_name(Replica& replica, char* into, size_t bytes) {
 
 namespace holdfast::intercept::posix {
 
+timespec own_time(clockid_t which, const timespec& told) {
+  const auto* const clock = carried(which);
+  const int64_t ahead = clock ? clock->ahead() : 0;
+  return ahead == 0 ? told : time_of(std::max<int64_t>(ns_of(told) - ahead, 0));
+}
+
 ssize_t read_random(void* into, size_t bytes) {
   Replica* const replica = Replica::now();
   return replica ? decide_random(*replica, into, bytes, 0) : real().getrandom(into, bytes, 0);
@@ -165,6 +186,7 @@ HF_DOOR int clock_gettime(clockid_t which, timespec* into) noexcept {
   if (!replica) [[likely]]
     return real().clock_gettime(which, into);
   if (which == CLOCK_PROCESS_CPUTIME_ID) return process_clock(*replica, into);
+  if (auto* const clock = carried(which)) return running_clock(*replica, *clock, which, into);
   const uint64_t subject = holdfast::redundant::clock_subject(which);
   return int(decide_filled(*replica, subject, into, [=](timespec* at) { return real().clock_gettime(which, at); }));
 }
@@ -186,7 +208,7 @@ HF_DOOR clock_t clock() noexcept {
   Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().clock();
-  static constinit Onward onward;
+  static constinit CarriedTime onward;
   const auto now = decided<clock_t>(*replica, uint64_t(Subject::processor), [] { return clock_t(onward.of(real().clock())); });
   onward.told(now);
   return now;
@@ -195,7 +217,7 @@ HF_DOOR clock_t times(tms* into) noexcept {
   Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().times(into);
-  static constinit Onward user, system;
+  static constinit CarriedTime user, system;
   const auto ask = [](tms* at) {
     const int64_t answer = real().times(at);
     at->tms_utime = user.of(at->tms_utime), at->tms_stime = system.of(at->tms_stime);
