@@ -1,5 +1,5 @@
-// What Holdfast keeps beside the user's files and no program is to see in a directory: sidecars, and files that have lost their names
-// and are still open somewhere.
+// What Holdfast keeps beside the user's files, and no program is to see in a directory. These are sidecars, and files without a name that are still
+// open somewhere.
 #pragma once
 #include <optional>
 #include <string>

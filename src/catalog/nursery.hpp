@@ -1,4 +1,4 @@
-// Where a file grows that is to take the place of what stands at a path: in a directory beside it that no directory shows, under the same name.
+// Where a file grows that is to take the place of what stands at a path. That is a hidden directory beside it, under the same name.
 #pragma once
 #include <string>
 

@@ -17,7 +17,7 @@ namespace holdfast::catalog {
 // Which nodes of `all` (addresses, in the pool's order) keep what `own` writes. Groups are disjoint, of `width` neighbours; what is left over goes one
 // by one to the last ones (layout/groups.hpp). `own` first, then its neighbours in turn.
 std::vector<std::string> group_of(const std::vector<std::string>& all, const std::string& own, size_t width);
-// The same where nodes are lost together: no group has more nodes of a rack than it must, and a node that `domains` does not name is a rack of its own.
+// The same where nodes are lost together: no group has more nodes of a rack than it must. A node that `domains` does not name is a rack of its own.
 // `own` first, then each time one of the rack of which the fewest have come.
 std::vector<std::string> group_of(const std::vector<std::string>& all, const std::string& own, size_t width, const Domains& domains);
 

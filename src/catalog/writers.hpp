@@ -3,8 +3,8 @@
 
 namespace holdfast::catalog {
 
-// Whether a process of this machine that this one may look at (of the same user) has the open file open to write, by any number, or mapped so. This one
-// counts as well. For file systems without leases: it lists all descriptors of all these processes.
+// Whether a process of this machine and of the same user has the open file open to write, by any number, or mapped so. This one counts as well. For
+// file systems without leases: it lists all descriptors of all these processes.
 bool is_open_to_write(int fd);
 
 }  // namespace holdfast::catalog

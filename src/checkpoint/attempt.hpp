@@ -14,7 +14,7 @@
 
 namespace holdfast::checkpoint {
 
-// The highest number and the latest id of any attempt of the run of which something is left (an empty directory on one node will do); number 0 for
+// The highest number and the latest id of any attempt of the run of which something is left. An empty directory on one node will do. Number 0:
 // none. Of an attempt that nodes alone know which are lost now nothing is known: its number may be given again, its id is its own.
 layout::Attempt last_attempt(const Survey& survey, const std::string& run);
 // The one after these and after `last_begun`. `drawn`: by new_attempt_id(). Its time gives way where a clock is late: who begins with what another one has
@@ -38,8 +38,8 @@ void note_beginning(const Survey& survey, const Run& run, uint64_t deadline_ms);
 // Where the files of the checkpoint that this attempt began with are, there is a directory, also on a node that has not seen it yet.
 void make_directories(const Run& run, const Patterns& patterns);
 
-// The newest of those later than `begun`, or of `later_run`, of which every file has a version, and that cannot be read: more nodes are lost than the
-// scheme bears. Null where there is none. `later_run` may be empty.
+// The newest of those later than `begun`, or of `later_run`, of which every file has a version, and that cannot be read. More nodes are lost than
+// the scheme bears. Null where there is none. `later_run` may be empty.
 const Checkpoint* unreadable_after(const Survey& survey, const std::string& run, const Age& begun, const std::string& later_run);
 
 // Whether ranks of the attempt may be on that node (an address), which does not answer. Not where each of them has a file of `newest` of its own, or

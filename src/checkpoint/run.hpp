@@ -55,7 +55,8 @@ std::optional<Run::From> resumed_by_own_team();
 
 // What node_variable says of this host; empty: nothing.
 std::string given_node_name();
-// The same of this process: the node by the name that the user has given to it, Slurm's name for it, the short name of the host, or the long one; and the rank by its launcher.
+// The same of this process. The node goes by the name that the user has given to it, Slurm's name for it, the host's short name, or the long one.
+// The rank is the launcher's.
 std::string own_node(const Run& run, uint32_t rank);
 uint32_t own_rank();
 

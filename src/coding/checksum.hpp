@@ -1,5 +1,5 @@
-// Checksums of blocks (XXH3, 64 bits), seeded with where the block belongs, so that an intact block of another file,
-// row, unit or place fails like a damaged one.
+// Checksums of blocks (XXH3, 64 bits), seeded with where the block belongs. So an intact block of another file, row, unit or place fails like a
+// damaged one.
 #pragma once
 #include <cstddef>
 #include <cstdint>

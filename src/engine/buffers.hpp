@@ -1,5 +1,5 @@
-// Memory for rows and units: large, page-aligned, used over and over. Asking the kernel for each row anew costs more
-// than coding it (a page fault for every 4 KiB), so what is given back is kept, up to a bound.
+// Memory for rows and units: large, page-aligned, used over and over. Asking the kernel for each row anew costs more than coding it: a page fault
+// for every 4 KiB. So what is given back is kept, up to a bound.
 #pragma once
 #include <pthread.h>
 

@@ -35,7 +35,7 @@ struct Attempt {
   }
 };
 
-// The first M + 1 one after another, so that of two who come at once the first contested member decides; or all that are needed in one round, for
+// The first M + 1 one after another, so that of two who come at once the first contested member decides. Or all that are needed in one round, for
 // whoever contends with nobody.
 enum class Order { in_turn, at_once };
 
@@ -128,7 +128,8 @@ Status still_without_leader(const Members& members, const catalog::Located& loca
                                         located.manifest.path, for_how_long(members.lock_patience())));
 }
 
-// The names of openers on every member that is asked: as many as hold at least one of any opener's locks, or all that may hold its last one.
+// The names of openers on every member that is asked. Those are as many as hold one of any opener's locks at least, or all that may hold its last
+// one.
 std::map<uint64_t, Names> names_of_openers(Members& members, const catalog::Located& located) {
   const int enough = located.locks_may_end() ? members.count() : 2 * located.manifest.geometry.scheme.m + 1;
   auto found = std::make_shared<std::vector<std::vector<std::string>>>(members.count());

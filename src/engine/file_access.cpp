@@ -40,8 +40,8 @@ Status File::check_held(uint64_t end) {
                 EFBIG);
 }
 
-// Whole rows go to their place outside the file's lock only where nobody else writes in place (this opener is the lone one), and only
-// where nothing synced lies there. A generation that this process has never heard of is somebody's commit.
+// Whole rows go to their place outside the file's lock only where this opener is the lone one, and only where nothing synced lies there. A
+// generation that this process has never heard of is somebody's commit.
 bool File::may_write_in_place(uint64_t row, Status& status, bool looked_again) {
   if (!lone() || atomic_ || commit_failed_) return false;
   if (located_.manifest.cut_to) return false;  // what was synced behind it counts again if too few targets know of the cut

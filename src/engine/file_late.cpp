@@ -1,6 +1,6 @@
 // Targets that are slow for several ranks, other ones for each. A rank gives up what is late as long as its file can miss it
-// (target/lane_group.hpp), and knows nothing of what others give up. Where the ranks meet they see all of it. What is more together than the file can
-// miss is waited for, as long as any call comes back, and taken back when it has been given what it has missed.
+// (target/lane_group.hpp), and knows nothing of what others give up. Where the ranks meet they see all of it. What is more together than the file
+// can miss is waited for, as long as any call comes back. It is taken back when it has been given what it has missed.
 #include <algorithm>
 
 #include "engine/agreement.hpp"

@@ -1,5 +1,5 @@
-// A file on a pool is written anew over the nodes that live, and takes the place of what was there: where fewer nodes are free than it has lost. A node can keep
-// one member's part only, so another one that lives cannot take a lost one's place beside its own. docs/decisions/0055
+// A file on a pool is written anew over the nodes that live, and takes the place of what was there. That is done where fewer nodes are free than it
+// has lost. A node can keep one member's part only, so another one that lives cannot take a lost one's place beside its own. docs/decisions/0055
 #pragma once
 #include <string>
 #include <vector>

@@ -35,8 +35,8 @@ class RowBlocks {
   uint32_t per_unit_;
 };
 
-// Bytes of the unit that are written for a file of `size` bytes (whole blocks), and how many must be there at least (plain objects end with the
-// file). The rest of the unit is zeros.
+// Bytes of the unit that are written for a file of `size` bytes: whole blocks. And how many must be there at least: plain objects end with the
+// file. The rest of the unit is zeros.
 uint64_t stored_bytes(const layout::Geometry& geometry, const layout::RowRecord& record, int unit, uint64_t size);
 uint64_t needed_bytes(const layout::Geometry& geometry, const layout::RowRecord& record, int unit, uint64_t size);
 

@@ -15,8 +15,8 @@ namespace holdfast::engine {
 using ReadContent = std::function<Status(uint64_t offset, ByteSpan into)>;
 
 // `located` has a version's manifest, as catalog::prepare_version makes it, and its directories; afterwards its manifest is the one that was
-// written. Members that fail are lost and named stale in it, also where it is not ok: units and manifest could be made durable on fewer than K + 1
-// members. What was written is to be removed then; where it cannot be, it is an orphan and no harm.
+// written. Members that fail are lost and named stale in it. So they are where it is not ok: units and manifest could be made durable on fewer than
+// K + 1 members. What was written is to be removed then; where it cannot be, it is an orphan and no harm.
 Status write_once(catalog::Located& located, uint64_t bytes, const ReadContent& read, const Settings& settings);
 
 // A file that was written by opens and commits, and that nobody has open any more, becomes a version: with one manifest more, the last. Not ok, and it

@@ -1,6 +1,6 @@
-// Small text files of ours (manifest, target marker) end in a line that names what they are, their format and the
-// checksum of everything before it: `#holdfast-manifest 1 0123456789abcdef`. This line keeps its form in all formats,
-// so that an old program can tell a newer file from a damaged one.
+// Small text files of ours (manifest, target marker) end in a line of what they are, their format and the checksum of everything before:
+// `#holdfast-manifest 1 0123456789abcdef`. This line keeps its form in all formats, so that an old program can tell a newer file from a damaged
+// one.
 #pragma once
 #include <string>
 #include <string_view>

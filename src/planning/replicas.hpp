@@ -13,8 +13,8 @@ struct Replicated {
 // Until the last team that takes part is lost. A Markov chain over the number of teams that do. Each of them is lost with rate 1/team_mtbf, each other
 // one comes back with rate 1/back. For two teams that is (3 + team_mtbf/back)/2 team_mtbf; where none comes back the sum of team_mtbf/k over k teams.
 double mean_time_to_interruption(const Replicated& job);
-// That a job of this length is interrupted: exact where no team comes back, else as if interruptions were exponential, which they nearly are where teams come
-// back soon.
+// That a job of this length is interrupted. Exact where no team comes back, else as if interruptions were exponential: they nearly are where teams
+// come back soon.
 double interrupted_within(const Replicated& job, double length);
 
 }  // namespace holdfast::planning

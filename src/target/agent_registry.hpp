@@ -1,5 +1,5 @@
-// Which agents there are, and the secret that they and this user's processes share: small files of a directory that only the user may enter
-// (Settings: agents; else $XDG_STATE_HOME/holdfast/agents, ~/.local/state/holdfast/agents).
+// Which agents there are, and the secret that they and this user's processes share. They are small files of a directory that only the user may
+// enter (Settings: agents; else $XDG_STATE_HOME/holdfast/agents, ~/.local/state/holdfast/agents).
 #pragma once
 #include <memory>
 #include <string>

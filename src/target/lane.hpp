@@ -46,8 +46,8 @@ class Lane {
 std::shared_ptr<Lane> make_companion_lane(std::string name, std::chrono::milliseconds deadline);
 // For those who use lanes in a forked child's handler: handlers there run in the order of their registration, so register it after this.
 void watch_forks();
-// Ends the companions that are in no call, and returns when the kernel has done with them: they hold this process's descriptors, and a lock of
-// the program's would otherwise outlive it for a moment. For the process's end and before an exec; a later call starts its companion again.
+// Ends the companions that are in no call, and returns when the kernel has done with them. They hold this process's descriptors: a lock of the
+// program's would outlive it for a moment. For the process's end and before an exec; a later call starts its companion again.
 void end_idle_companions();
 // Runs each call at once in the caller: deterministic, for the simulator. A call that answers Kind::timed_out with no
 // errno (a filter that "hangs") sets the lane aside like a hung one. It may be readmitted at once.

@@ -107,7 +107,7 @@ class Target {
   // open of its own.
   virtual bool caches_by_node() const { return false; }
   virtual Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode, Pages pages = Pages::own) = 0;
-  // open(name, OpenMode::create, pages) for whoever goes on with a call on the object at once: where an open costs a wait, a failure of it comes
+  // open(name, OpenMode::create, pages) for whoever goes on with a call on the object at once. Where an open costs a wait, a failure of it comes
   // with that call.
   virtual Result<std::shared_ptr<Object>> open_to_write(const std::string& name, Pages pages) { return open(name, OpenMode::create, pages); }
   // Makes an empty object and asks the file system to lay it out so, before anything is in it: what it was given, which may be anything
@@ -137,8 +137,8 @@ class Target {
   // and never followed. An object stays; nothing there is ok.
   virtual Status set_aside(const std::string& name) = 0;
   virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;  // "" is the target itself
-  // The small object `object`, of at most `max_bytes`, of each directory in this one: told one after another, with the name of the directory, also where
-  // that has none. Where each call costs a wait they come many at a time.
+  // The small object `object`, of at most `max_bytes`, of each directory in this one. Each is told, with the name of the directory, also where that
+  // has none. Where each call costs a wait they come many at a time.
   struct EachWish {
     std::string directory, object;  // "" is the target itself
     uint64_t max_bytes = 0;

@@ -126,7 +126,7 @@ Status finish(int fd, const ClientGreeting& greeting, uint64_t deadline_ms) {
   return Status();
 }
 
-// Connections to all addresses, as RFC 8305 has them: each is begun a moment after the one before, at once where that has failed, and the first that
+// Connections to all addresses, as RFC 8305 has them. Each is begun a moment after the one before, or at once where that has failed. The first that
 // greets is taken. So an address that never answers costs the moment, and one that answers at once has no company.
 class SideBySide {
  public:

@@ -1,6 +1,6 @@
-// The process that protects what one node's programs have closed: one for each node of an attempt, beside the node's agent. Its standard
-// input begins with its orders: the node's address, then the settings and the run as variables, each ended by a zero; an empty one is the last.
-// It is held by `holdfast run`: at its end the attempt is over, and what is closed by then is protected before this process ends.
+// The process that protects what one node's programs have closed: one for each node of an attempt, beside the node's agent. Its standard input
+// begins with its orders: the node's address, then the settings and the run as variables. Each is ended by a zero, and an empty one is the last. It
+// is held by `holdfast run`: at its end the attempt is over, and what is closed by then is protected before this process ends.
 #include <poll.h>
 #include <signal.h>
 #include <sys/inotify.h>

@@ -34,7 +34,7 @@ struct DrainOptions {
   SettingsOptions settings;
 };
 
-// Beside the file, so that it can take its place, by a name that is short however long the file's is; removed where it does not come to that.
+// Beside the file, so that it can take its place. Its name is short however long the file's is. Removed where it does not come to that.
 class Copy {
  public:
   explicit Copy(const std::string& path) : path_(directory_of(path) + "/.drain-XXXXXX"), out_(::mkostemp(path_.data(), O_CLOEXEC)) {}

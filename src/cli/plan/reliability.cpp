@@ -42,7 +42,7 @@ struct SchemeReliability {
   std::optional<pl::Trial> trial;
 };
 
-// How many of its units each node of a group has, for every way in which the product's own placement lays a row of a file on such a group.
+// How many of its units each node of a group has. One entry for every way in which the product's own placement lays a row on such a group.
 using Ways = std::set<std::vector<int>>;
 Ways ways_of(const layout::Scheme& scheme, int units_per_node, int group_nodes) {
   layout::Geometry geometry;

@@ -44,8 +44,9 @@ struct ReplicasRow {
   std::optional<Trial> trial;
 };
 
-// One job, with the membership of the product: who lives, who stands by and who is started again is its word. Which team fails, and when one has caught
-// up, is drawn. What comes next rests on how many teams there are alone, so a job goes on with a membership of its own before it has used up the numbers.
+// One job, with the membership of the product: who lives, who stands by and who is started again is its word. Which team fails, and when one has
+// caught up, is drawn. What comes next rests on the number of teams alone. So a job goes on with a membership of its own before it has used up the
+// numbers.
 class TriedJob {
  public:
   TriedJob(const pl::Replicated& job, std::mt19937_64& random) : job_(job), random_(random) {}

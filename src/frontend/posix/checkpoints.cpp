@@ -330,7 +330,7 @@ void Checkpoints::truncated(int fd) {
 
 // --- rolls
 
-// With what it has written with others: by MPI, of which this process alone knows, or each by an open of its own, which it has left word of.
+// With what it has written together with others. By MPI: of that this process alone knows. Or each by an open of its own: of that there is word.
 checkpoint::OfRank Checkpoints::State::written_by_rank() const {
   checkpoint::OfRank own = checkpoint::of_rank(files, rank);
   for (const LocalName& name : completed_together) own.files[name.step].push_back(name);

@@ -1,5 +1,5 @@
-// One log for all files that this process has open, beside the first of them; protected files of a target set have one of
-// their own, on its targets.
+// One log for all files that this process has open, beside the first of them. Protected files of a target set have one of their own, on its
+// targets.
 #pragma once
 #include "frontend/shared_pointer/logged.hpp"
 

@@ -1,5 +1,5 @@
-// What the doors do where the job is profiled: the call between two looks at the clock, and a line in the file's record. A call that
-// comes while the thread carries a meter is no call of the program's but of a library in a counted one (MPI-IO, a stream): the meter's.
+// What the doors do where the job is profiled: the call between two looks at the clock, and a line in the file's record. A call that comes while
+// the thread carries a meter is none of the program's. It is of a library in a counted call (MPI-IO, a stream), and so the meter's.
 #pragma once
 #include <sys/types.h>
 

@@ -12,7 +12,7 @@ bool concerns(int directory, const char* path, int flags);
 bool is_named(const std::string& full);
 // Whether an open with these flags is of a protected file, or of one that is to be protected.
 bool is_for_protection(int directory, const char* path, int flags);
-// Makes an empty plain file with the stripes that the user asked for where an open with these flags and this mode is to create one that
+// Makes an empty plain file with the stripes that the user asked for. That is where an open with these flags and this mode is to create one that
 // the policy names. The program's own open has to find it, or to make it where this answers false.
 bool make_with_stripes(int directory, const char* path, int flags, mode_t mode);
 // In a redundant job: whether an open with these flags is made once for all replicas.

@@ -258,7 +258,8 @@ void insert(const Tree& tree, Entry*& first, Entry* entry) {
   *at = entry;
 }
 
-// Of the directory that the walk goes into: its entries as the C library has read them, without what is not to be seen, and with what lies elsewhere.
+// Of the directory that the walk goes into: its entries as the C library has read them. Without what is not to be seen, and with what lies
+// elsewhere.
 template <class Tree, class Entry>
 void put_checkpoints_among(Tree* tree, Entry* directory, const Checkpoints::Listing& all, Entry*& first) {
   Checkpoints::Listing left = all;

@@ -239,8 +239,8 @@ Result<Merged> place_group(Group& group, const PlaceInView& place, const MergePr
 
 }  // namespace
 
-// What one log has in a segment: claims take its records below their number that no earlier claim took, and what
-// is left is for the segment's common order.
+// What one log has in a segment. Claims take its records below their number that no earlier claim took. What is left is for the segment's common
+// order.
 class LeftRecords::SegmentOfLog {
  public:
   SegmentOfLog(const Log& log, uint32_t segment) : log_(log) {

@@ -32,7 +32,7 @@ class Meetings {
 
   // In a rehearsal: a call of the same kind, place and length takes the outcome of the one in the log.
   void rehearse() { rehearses_ = true; }
-  // It has resumed from a checkpoint: what it claims says so, until bytes of it were the same as in the log or as the leader's, or it has led.
+  // It has resumed from a checkpoint. What it claims says so, until bytes of it were the same as in the log or as the leader's, or it has led.
   void resumes(bool may_begin_anew) { proof_ = may_begin_anew ? Claim::unproven_may_begin_anew : Claim::unproven; }
   Claim::Proof proof() const { return proof_; }
 

@@ -572,7 +572,7 @@ void Hub::introduce(int rank, int only) {
   if (only >= 0) tell_who_lives(rank);
 }
 
-// A line each: "ended 2 host" where the end of a lost process of team 2 was heard of, "silent 2 host" where its node did not say so.
+// A line each. "ended 2 host": the end of a lost process of team 2 was heard of. "silent 2 host": its node did not say so.
 std::string Hub::hosts_of_the_lost() const {
   std::string lines;
   for (const auto& process : processes_)
