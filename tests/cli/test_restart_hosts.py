@@ -102,12 +102,17 @@ class RestartHosts(CommandTest):
         self.assertIn("--host n1:2,n3,n4 --oversubscribe -n 4 sh", said)
         self.assertEqual(on, ["n1", "n1", "n3", "n4"])
 
+    def make_way_without_n2(self, once=None):
+        """For `--with`: n2 is not reached, or only once this file is there."""
+        there, lost = self.path("there"), f"[ -e {once} ] && " if once else ""
+        with open(there, "w") as file:
+            file.write(f'#!/bin/sh\n[ "$1" = n2 ] && {lost}exit 255\nshift; exec sh -c "$*"\n')
+        os.chmod(there, 0o755)
+        return there
+
     def test_a_run_that_goes_on_later_has_its_hosts_rewritten_too(self):
         self.make_launcher("mpirun", "mpirun (Open MPI) 4.1.4")
-        there = self.path("there")
-        with open(there, "w") as file:
-            file.write('#!/bin/sh\n[ "$1" = n2 ] && [ -e gone ] && exit 255\nshift; exec sh -c "$*"\n')
-        os.chmod(there, 0o755)
+        there = self.make_way_without_n2(once="gone")
         job = ["run", "--protect", "rs:2+2", "--local", self.path("disk-{node}"), "--hosts", "n[1-6]", "--with", f"{there} {{node}}", "--checkpoint", PATTERN,
                "--deadline", "2s", "--library", "posix"]
         program = ["--", "mpirun", "--host", "n1,n2,n3", "-n", "3", "sh", "-c", PROGRAM]
@@ -124,10 +129,7 @@ class RestartHosts(CommandTest):
     def test_a_node_that_is_lost_before_the_first_attempt_has_no_ranks_either(self):
         """What a rank wrote there nobody would keep."""
         self.make_launcher("mpirun", "mpirun (Open MPI) 4.1.4")
-        there = self.path("there")
-        with open(there, "w") as file:
-            file.write('#!/bin/sh\n[ "$1" = n2 ] && exit 255\nshift; exec sh -c "$*"\n')
-        os.chmod(there, 0o755)
+        there = self.make_way_without_n2()
         done = self.holdfast("run", "--protect", "rs:2+2", "--local", self.path("disk-{node}"), "--hosts", "n[1-6]", "--with", f"{there} {{node}}", "--checkpoint", PATTERN,
                              "--deadline", "2s", "--library", "posix", "--", "mpirun", "--host", "n1,n2,n3", "-n", "3", "sh", "-c", "echo content of $RANK > ck/ck.10.$RANK")
         with open(self.path("seen")) as seen:
