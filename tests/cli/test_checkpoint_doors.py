@@ -1,4 +1,5 @@
 """Whatever way a program opens a checkpoint, it gets the local file, and what it has closed is protected."""
+import errno
 import os
 import shutil
 import sys
@@ -23,6 +24,57 @@ class CheckpointDoors(CheckpointTest):
         self.assertEqual({step for step, state in self.states().items() if state not in ("whole", "superseded")}, set())
         self.run_job(f"cat ck/ck.{len(NAMES)}.0 > got", "--resume", "--drain", "none", nodes=3, scheme="rs:2+1")
         self.assertEqual(self.read("got"), f"by {NAMES[-1]}")
+
+    def test_what_is_asked_of_a_checkpoints_entry_is_answered(self):
+        """Python's copies ask for attributes, and so does ls -l."""
+        with open(self.path("asks.py"), "w") as script:
+            script.write("""
+import os, shutil, subprocess
+name = "ck/ck.1.0"
+with open(name, "w") as file:
+    file.write("one")
+shutil.copy2(name, "copy")
+shutil.copytree("ck", "copies")
+shutil.copy2("copy", "ck/ck.2.0")
+assert os.listxattr(name, follow_symlinks=False) == os.listxattr(name)
+for follows in (True, False):
+    try:
+        raise SystemExit(os.getxattr(name, "user.none", follow_symlinks=follows))
+    except OSError as error:
+        print(error.strerror)
+assert os.statvfs(name).f_frsize > 0
+listed = subprocess.run(["ls", "-l", "ck"], capture_output=True, text=True)
+print(listed.returncode, listed.stderr, "ck.1.0" in listed.stdout)
+for ask in (os.listxattr, os.statvfs):
+    try:
+        ask("ck/ck.9.0")
+    except FileNotFoundError as error:
+        print(error.strerror)
+""")
+        done = self.run_job(f"{sys.executable} asks.py", "--drain", "none", nodes=3, scheme="rs:2+1")
+        self.assertEqual(done.stdout.splitlines(), 2 * [os.strerror(errno.ENODATA)] + ["0  True"] + 2 * [os.strerror(errno.ENOENT)], done.stderr)
+        self.assertEqual(self.read("copies", "ck.1.0"), "one")
+        self.assertEqual(self.states(), {1: "superseded", 2: "whole"})
+
+    def test_a_checkpoint_has_no_second_name(self):
+        """A name that a link would give a plain file: what is written by it would be on no node."""
+        with open(self.path("links.py"), "w") as script:
+            script.write("""
+import os
+for name in ("plain", "ck/ck.1.0"):
+    with open(name, "w") as file:
+        file.write("one")
+for name, other in (("plain", "ck/ck.2.0"), ("ck/ck.1.0", "other"), ("ck/ck.1.0", "ck/ck.2.0"), ("ck/ck.9.0", "other"), ("none", "ck/ck.2.0")):
+    try:
+        os.link(name, other)
+    except OSError as error:
+        print(error.strerror)
+""")
+        done = self.run_job(f"{sys.executable} links.py", "--drain", "none", nodes=3, scheme="rs:2+1")
+        self.assertEqual(done.stdout.splitlines(), 3 * [os.strerror(errno.EPERM)] + 2 * [os.strerror(errno.ENOENT)], done.stderr)
+        self.assertEqual(done.stderr.count("gets no second name of a file; give it this name by a rename"), 2, done.stderr)
+        self.assertFalse(os.path.exists(self.path("other")))
+        self.assertEqual(os.listdir(self.path("ck")), [])
 
     def test_so_it_does_where_the_file_is_of_all_ranks(self):
         """There it lies on the nodes. A rank's own opens are each of another checkpoint here."""

@@ -241,11 +241,32 @@ auto ask_entry(int fd, Native native) -> decltype(native(nullptr)) {
   return native(path.c_str());
 }
 
+// The same of a path. What is asked of a checkpoint is answered by what stands for it, and nothing is fetched for that.
+template <class Native>
+auto ask_path(const char* path, bool follow, Native native) -> decltype(native(path)) {
+  if (holdfast::in_mpi_calls > 0) return native(path);
+  const SeenAt seen = describe_checkpoint(AT_FDCWD, path, follow);
+  return seen.natively ? native(path) : call_where_it_is(seen, AT_FDCWD, path, native);
+}
+
+// Each version is a file of its own: another name would stay with the one that it was made for. Nothing: neither name is a checkpoint's.
+std::optional<int> link_checkpoint(int directory, const char* path, int to_directory, const char* to) {
+  const SeenAt seen = describe_checkpoint(directory, path, false);
+  struct stat state;
+  const bool is_there = !seen.natively || (path && holdfast::raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0);
+  const bool becomes_one = is_there && checkpoint_at(to_directory, to, false);
+  if (seen.natively && !becomes_one) return {};
+  if (!seen.natively && seen.path.empty()) return -1;
+  if (becomes_one) complain(to, "is a checkpoint's, and gets no second name of a file; give it this name by a rename");
+  return errno = EPERM, -1;
+}
+
 // A second name would be a copy of what stands at the path and fall behind: as on file systems that have none.
 template <class Native>
 int link_any(int directory, const char* path, int to_directory, const char* to, Native native) {
   return observed_name(Counter::others, directory, path, [=] {
     if (inside > 0) return native();
+    if (const auto refused = link_checkpoint(directory, path, to_directory, to)) return *refused;
     if (is_protected(directory, path, false)) return errno = EPERM, -1;
     const int result = as_one(holdfast::file::Call::link, to_directory, to, path ? full_path(directory, path) : "", EEXIST, native);
     if (result == 0 && is_named(full_path(to_directory, to)))
@@ -364,13 +385,23 @@ HF_DOOR int utimensat(int directory, const char* path, const struct timespec tim
   return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), times_of("utimensat", times, 2 * sizeof *times),
                       [=](int in, const char* at) { return real().utimensat(in, at, times, flags); });
 }
+HF_DOOR ssize_t getxattr(const char* path, const char* name, void* into, size_t bytes) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
+  return ask_path(path, true, [=](const char* at) { return real().getxattr(at, name, into, bytes); });
+}
+HF_DOOR ssize_t listxattr(const char* path, char* into, size_t bytes) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
+  return ask_path(path, true, [=](const char* at) { return real().listxattr(at, into, bytes); });
+}
 HF_DOOR ssize_t lgetxattr(const char* path, const char* name, void* into, size_t bytes) noexcept {
   HF_ALIKE(AT_FDCWD, path);
-  return means_the_file(AT_FDCWD, path) ? getxattr(path, name, into, bytes) : real().lgetxattr(path, name, into, bytes);
+  if (means_the_file(AT_FDCWD, path)) return getxattr(path, name, into, bytes);
+  return ask_path(path, false, [=](const char* at) { return real().lgetxattr(at, name, into, bytes); });
 }
 HF_DOOR ssize_t llistxattr(const char* path, char* into, size_t bytes) noexcept {
   HF_ALIKE(AT_FDCWD, path);
-  return means_the_file(AT_FDCWD, path) ? listxattr(path, into, bytes) : real().llistxattr(path, into, bytes);
+  if (means_the_file(AT_FDCWD, path)) return listxattr(path, into, bytes);
+  return ask_path(path, false, [=](const char* at) { return real().llistxattr(at, into, bytes); });
 }
 HF_DOOR int setxattr(const char* path, const char* name, const void* from, size_t bytes, int flags) noexcept {
   HF_ALIKE(AT_FDCWD, path);
@@ -406,6 +437,22 @@ HF_DOOR int fsetxattr(int fd, const char* name, const void* from, size_t bytes, 
 HF_DOOR int fremovexattr(int fd, const char* name) noexcept {
   return change_open(
       fd, attribute_of("fremovexattr", name), [=](const char* at) { return removexattr(at, name); }, [=] { return real().fremovexattr(fd, name); });
+}
+HF_DOOR int statfs(const char* path, struct statfs* into) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
+  return ask_path(path, true, [=](const char* at) { return real().statfs(at, into); });
+}
+HF_DOOR int statfs64(const char* path, struct statfs64* into) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
+  return ask_path(path, true, [=](const char* at) { return real().statfs64(at, into); });
+}
+HF_DOOR int statvfs(const char* path, struct statvfs* into) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
+  return ask_path(path, true, [=](const char* at) { return real().statvfs(at, into); });
+}
+HF_DOOR int statvfs64(const char* path, struct statvfs64* into) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
+  return ask_path(path, true, [=](const char* at) { return real().statvfs64(at, into); });
 }
 HF_DOOR int fstatfs(int fd, struct statfs* into) noexcept {
   return ask_entry(fd, [=](const char* at) { return at ? statfs(at, into) : real().fstatfs(fd, into); });

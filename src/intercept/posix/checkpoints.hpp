@@ -36,9 +36,9 @@ SeenAt describe_checkpoint(int directory, const char* path, bool follow);
 SeenAt see_checkpoint_again(int directory, const char* path);
 // The call on what is seen there. A file that goes on to its next state between the look and the call is looked for anew.
 template <class Call>
-int call_where_it_is(SeenAt seen, int directory, const char* path, Call call) {
+auto call_where_it_is(SeenAt seen, int directory, const char* path, Call call) -> decltype(call(path)) {
   while (!seen.path.empty()) {
-    const int result = call(seen.path.c_str());
+    const auto result = call(seen.path.c_str());
     if (result >= 0 || errno != ENOENT) return result;
     SeenAt now = see_checkpoint_again(directory, path);
     if (now.natively || now.path == seen.path) return errno = ENOENT, -1;
