@@ -35,6 +35,16 @@ layout::Attempt next_attempt(const Survey& survey, const std::string& run, const
   return {std::max(known.number, last_begun.number) + 1, time << bits | (drawn & ((uint64_t(1) << bits) - 1))};
 }
 
+std::string latest_run(const Survey& survey) {
+  std::string latest;
+  const auto take = [&](const std::string& run) {
+    if (is_run(run) && latest < run) latest = run;
+  };
+  for (const Checkpoint& one : survey.checkpoints) take(one.run);
+  for (const DrainedCheckpoint& one : survey.drained) take(one.run);
+  return latest;
+}
+
 Beginning beginning_of(const Survey& survey, const std::string& run) {
   Beginning begun;
   Ages ages;

@@ -21,6 +21,9 @@ layout::Attempt last_attempt(const Survey& survey, const std::string& run);
 // written is later than that.
 layout::Attempt next_attempt(const Survey& survey, const std::string& run, const layout::Attempt& last_begun, uint64_t drawn);
 
+// The latest run of which a checkpoint is there, on the nodes or plain. Empty: none.
+std::string latest_run(const Survey& survey);
+
 struct Beginning {
   std::optional<Run::From> from;
   Age age;  // of attempt 0: nothing

@@ -14,9 +14,27 @@
 
 namespace holdfast::checkpoint {
 
-std::string new_run(std::chrono::system_clock::time_point now) {
-  const auto since = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
-  return fmt::format("{:08x}{:05x}{}", uint32_t(since / 1'000'000), uint32_t(since % 1'000'000), layout::random_id().substr(0, 3));
+namespace {
+
+// Of a run's name: the digits of the seconds, of the microseconds, and those that are drawn.
+constexpr size_t second_digits = 8, microsecond_digits = 5, drawn_digits = 3;
+constexpr uint64_t microseconds = 1'000'000, latest_microseconds = uint64_t(UINT32_MAX) * microseconds + microseconds - 1;
+
+}  // namespace
+
+bool is_run(const std::string& text) {
+  const bool are_digits = text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return are_digits && text.size() == second_digits + microsecond_digits + drawn_digits;
+}
+
+std::string new_run(std::chrono::system_clock::time_point now, const std::string& latest) {
+  auto since = uint64_t(std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count());
+  if (is_run(latest)) {
+    const uint64_t seconds = std::stoull(latest.substr(0, second_digits), nullptr, 16);
+    const uint64_t before = seconds * microseconds + std::stoull(latest.substr(second_digits, microsecond_digits), nullptr, 16);
+    if (before < latest_microseconds) since = std::max(since, before + 1);
+  }
+  return fmt::format("{:08x}{:05x}{}", uint32_t(since / microseconds), uint32_t(since % microseconds), layout::random_id().substr(0, drawn_digits));
 }
 
 uint64_t new_attempt_id(std::chrono::system_clock::time_point now) {

@@ -33,8 +33,11 @@ struct Run {
   bool operator==(const Run&) const = default;
 };
 
-// The name of a run that begins now. Names sort by the time of their beginning, to the microsecond: `--resume` takes the last.
-std::string new_run(std::chrono::system_clock::time_point now);
+// The name of a run that begins now. Names sort by the time of their beginning, to the microsecond: `--resume` takes the last. It is later than that of
+// `latest`, whatever the clock says.
+std::string new_run(std::chrono::system_clock::time_point now, const std::string& latest = "");
+// Whether a text may be such a name.
+bool is_run(const std::string& text);
 
 // Of an attempt that begins now. Ids sort by that time, to the millisecond, and end with as many bits that are drawn.
 inline constexpr int drawn_bits_of_attempt = 22;

@@ -44,6 +44,16 @@ class Attempts(CheckpointTest):
         self.holdfast("checkpoints", "--drop", "2")
         self.assertEqual([c["state"] for c in self.json("checkpoints")["checkpoints"]], ["drained"])
 
+    def test_a_run_is_later_than_those_before_though_the_clock_was_set_back(self):
+        """Nobody goes on from the run before the last one."""
+        here = {"nodes": 3, "scheme": "rs:2+1"}
+        self.run_job("echo one > ck/ck.5.0", "--drain", "none", **here)
+        self.env.update(LD_PRELOAD=os.environ["HOLDFAST_LATE_CLOCK"], HOLDFAST_CLOCK_SET_BACK="86400")
+        self.run_job("echo two > ck/ck.2.0", "--drain", "none", **here)
+        self.assertEqual([c["step"] for c in self.json("checkpoints")["checkpoints"]], [5, 2], "in their order")
+        again = self.run_job("cat ck/ck.*", "--resume", "--drain", "none", **here)
+        self.assertEqual(again.stdout, "two\n", again.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -198,6 +198,7 @@ class CheckpointDrains(CheckpointTest):
         self.assertIn("checkpoint 6 cannot be read", done.stderr)
         self.assertIn("back to checkpoint 5", done.stderr)
         self.assertIn("begins with checkpoint 5 as it was drained", done.stderr)
+        self.assertIn("no checkpoint was written; 5, with which the job began, is plain at its paths", done.stderr.splitlines()[-1])
         self.assertEqual(self.read("got"), "drained 0\ndrained 1\n")
         # Files that somebody has changed since are no checkpoint of this job.
         with open(self.path("ck/ck.5.1"), "a") as plain:

@@ -223,6 +223,7 @@ class Attempts {
     if (!survey || !patterns) return;
     bool any_whole = false;
     std::string lost;
+    const std::string began_as = run_.id;
     for (const Checkpoint& one : survey->checkpoints) {  // ascending
       if (!one.has_all() || !patterns->match(one.files.begin()->second.version.file)) continue;
       if (one.whole() || !any_whole) run_.id = one.run;
@@ -232,6 +233,7 @@ class Attempts {
     for (const checkpoint::DrainedCheckpoint& one : survey->drained)
       if (patterns->match(one.files.front().path) && (!any_whole || run_.id < one.run)) run_.id = one.run, any_whole = true;
     if (run_.id < lost) lost_run_ = lost;
+    is_new_run_ = run_.id == began_as;
   }
 
   // Which attempt comes, on which nodes, and what it begins with.
@@ -239,6 +241,8 @@ class Attempts {
     live_.chooses(run_.id);
     auto survey = checkpoint::survey_to_begin(run_.id, settings_, damaged_);
     if (!survey) return survey.status();
+    // A clock may have been set back since: the next --resume has to take this run for the last.
+    if (std::exchange(is_new_run_, false)) run_.id = checkpoint::new_run(std::chrono::system_clock::now(), checkpoint::latest_run(*survey));
     run_.nodes = survey->live;
     run_.attempt = next_attempt(*survey, run_.id, last_attempt_, checkpoint::new_attempt_id(std::chrono::system_clock::now()));
     if (last_attempt_.number == 0) first_attempt_ = run_.attempt;
@@ -580,7 +584,9 @@ class Attempts {
     for (const Checkpoint& one : survey.checkpoints)
       if (one.run == run_.id) last = &one;
     const std::string why = last ? last->why_not_rolled() : "";
-    if (last)
+    if (run_.from && run_.from->drained && (!last || last->attempt != run_.attempt))
+      say("holdfast: no checkpoint was written; {}, with which the job began, is plain at its paths\n", run_.from->step);
+    else if (last)
       say("holdfast: no checkpoint is whole: of the {} of checkpoint {} {} are protected{}{}\n", plural(last->files_of_all(), "file"), last->step,
           last->files.size(), why.empty() ? "" : ", and ", why);
     else if (survey.local.empty())
@@ -661,6 +667,7 @@ class Attempts {
   std::optional<SimulatedLoss> loss_;
   LiveRun live_;
   Run run_;
+  bool is_new_run_ = true;                     // until its first attempt: there are no checkpoints of it
   checkpoint::Age begun_;                      // of what this attempt has begun with; of attempt 0: nothing
   std::optional<checkpoint::SeenWhole> seen_;  // the newest one, that or a later one
   NodesNow nodes_;

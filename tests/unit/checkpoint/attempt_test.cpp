@@ -100,6 +100,16 @@ TEST(AttemptId, begins_with_the_time_and_is_drawn) {
   EXPECT_LT(id, new_attempt_id(at_ms(now + 1)));
 }
 
+TEST(LatestRun, is_of_a_checkpoint_on_the_nodes_or_a_plain_one) {
+  const auto run = [](char last) { return std::string(15, '0') + last; };
+  Survey survey;
+  EXPECT_EQ(latest_run(survey), "");
+  for (const std::string& one : {run('3'), run('1'), std::string("zz, which is no run")}) survey.checkpoints.emplace_back().run = one;
+  EXPECT_EQ(latest_run(survey), run('3'));
+  survey.drained.emplace_back().run = run('4');
+  EXPECT_EQ(latest_run(survey), run('4'));
+}
+
 TEST(AttemptId, is_later_than_all_that_are_known_whatever_the_clock_says) {
   const std::string run = "0123456789abcdef";
   Survey survey;

@@ -235,6 +235,19 @@ TEST(CheckpointRun, names_sort_by_the_time_of_their_beginning) {
   }
 }
 
+TEST(CheckpointRun, is_later_than_the_one_before_whatever_the_clock_says) {
+  const auto now = std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000));
+  for (const auto ahead : {std::chrono::microseconds(0), std::chrono::microseconds(999'999), std::chrono::microseconds(86'400'000'000)}) {
+    const std::string before = new_run(now + ahead), run = new_run(now, before);
+    EXPECT_TRUE(is_run(run));
+    EXPECT_LT(before, run);
+  }
+  const std::string early = new_run(now - std::chrono::hours(1));
+  EXPECT_EQ(new_run(now, early).substr(0, 13), new_run(now).substr(0, 13));
+  for (const std::string forged : {"", "zz", "ffffffffffffffff", "FFFFFFFF00000abc"})
+    EXPECT_EQ(new_run(now, forged).substr(0, 13), new_run(now).substr(0, 13)) << "nothing is later than " << forged;
+}
+
 TEST(CheckpointGroups, are_disjoint_and_what_is_left_over_goes_to_the_last_ones) {
   const std::vector<std::string> nodes{"a", "b", "c", "d", "e", "f", "g", "h"};
   using Group = std::vector<std::string>;
