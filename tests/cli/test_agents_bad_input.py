@@ -146,6 +146,12 @@ class AgentsBadInput(OwnAgentsTest):
         self.assert_one_sentence(refused.stderr, f"rs:2+1 needs 3 nodes and this is one ({host})", "--hosts n1,n2,...", "--simulate-nodes 3")
         self.assertEqual(os.listdir(self.dir), [])
 
+    def test_too_few_open_files_for_an_agents_start(self):
+        done = subprocess.run(["sh", "-c", f"ulimit -n 64; {self.binary} agents start --node n1 {self.dir}"], cwd=self.dir, env=self.env, capture_output=True,
+                              text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 3, done)
+        self.assert_one_sentence(done.stderr, "the agent of node n1 cannot be started", "allow more with: ulimit -n 1024")
+
     @unittest.skipUnless(shutil.which("unshare") and os.geteuid() == 0, "needs namespaces of its own")
     def test_no_port_is_left(self):
         """The kernel chooses ports. In a network of its own the only one that it may choose is somebody else's."""
