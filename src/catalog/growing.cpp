@@ -108,7 +108,7 @@ Result<Located> make_growing(const std::string& path, const std::string& own, ui
   }
   const auto make = [directory = manifest.directory, owner](target::Target& target) {
     HF_TRY(target.make_directory(directory));
-    Status noted = target.put(directory + "/" + owner_note, std::as_bytes(std::span(owner.data(), owner.size())), false);
+    Status noted = note_owner(target, directory, owner);
     if (!noted.ok()) (void)target.remove_directory(directory);  // without a note nobody would find it again
     return noted;
   };
@@ -127,6 +127,10 @@ Located locate_growing(const layout::Manifest& manifest, const Settings& setting
   located.path_keeper = std::make_shared<NoPath>();
   (void)located.path_keeper->publish(located.manifest, false);
   return located;
+}
+
+Status note_owner(target::Target& target, const std::string& directory, const std::string& owner) {
+  return target.put(directory + "/" + owner_note, std::as_bytes(std::span(owner.data(), owner.size())), false);
 }
 
 void release_growing(const Located& located) {

@@ -17,6 +17,8 @@ namespace holdfast::catalog {
 Result<Located> make_growing(const std::string& path, const std::string& own, uint32_t mode, const std::string& owner, const Settings& settings);
 // The same file for another process, by the manifest that make_growing has made.
 Located locate_growing(const layout::Manifest& manifest, const Settings& settings);
+// On one member, of a file that is about to be written.
+Status note_owner(target::Target& target, const std::string& directory, const std::string& owner);
 // It is complete: nobody removes it any more.
 void release_growing(const Located& located);
 // Those of owners that are meant, and that were never completed, from all directories that answer. `is_meant` is asked by several threads at once.

@@ -8,6 +8,7 @@
 
 #include "base/node_path.hpp"
 #include "catalog/entry.hpp"
+#include "catalog/growing.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/user_files.hpp"
@@ -191,8 +192,13 @@ std::vector<Status> on_all(const Located& located, const std::function<Status(ta
 
 // Who cannot make it is lost.
 void make_directories(Located& located, LeftOut* left_out = nullptr) {
-  const std::vector<Status> made =
-      on_all(located, [](target::Target& target, const std::string& directory) { return target.make_directory(directory); });
+  const layout::Version& version = *located.manifest.version;
+  const std::string owner = fmt::format("{} {} {}\n", version.run, layout::text_of(version.attempt), version.step);
+  const std::vector<Status> made = on_all(located, [owner](target::Target& target, const std::string& directory) {
+    HF_TRY(target.make_directory(directory));
+    (void)note_owner(target, directory, owner);  // where no member has room for one, none has for the version
+    return Status();
+  });
   for (Member& member : located.members)
     if (const Status& status = made[size_t(member.index)]; !status.ok()) {
       if (left_out) left_out->emplace(member.path, status);

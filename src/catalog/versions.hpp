@@ -24,7 +24,7 @@ std::vector<std::string> group_of(const std::vector<std::string>& all, const std
 // Members and their directories for a version with `bytes` of content that is about to be written on node `own` (an address of
 // `settings.local`). Nodes that do not answer are lost members where fewer are left in the group than a row has units.
 // Where the group has fewer than K + 1 others of the job take their places; Kind::lost where these are too few as well. `of`: the version that it
-// takes the place of. `left_out`: nodes that take no part, by address. Those that cannot make its directory are added.
+// takes the place of. Each directory has a note with run, attempt and step until release_growing (growing.hpp). `left_out`: nodes that take no part, by address. Those that cannot make its directory are added.
 using LeftOut = std::map<std::string, Status>;
 Result<Located> prepare_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode, const Settings& settings,
                                 const layout::Manifest* of = nullptr, LeftOut* left_out = nullptr);

@@ -5,11 +5,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "catalog/disk_space.hpp"
+#include "catalog/growing.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "target/lane.hpp"
@@ -162,6 +164,21 @@ void make_room(const LocalFiles& files, const Run& run, uint64_t wanted_bytes, c
     if (has_room(files, wanted_bytes)) return;
     if (name.step != newest->step && can_be_read(name)) (void)files.evict(name);
   }
+}
+
+void remove_unfinished(const std::vector<std::string>& nodes, const std::function<bool(const Unfinished& one)>& is_meant, uint64_t deadline_ms) {
+  catalog::remove_growing(
+      nodes,
+      [is_meant](const std::string& owner) {
+        std::istringstream words(owner);
+        Unfinished one;
+        std::string attempt;
+        if (!(words >> one.run >> attempt >> one.step)) return false;  // what ranks write together has no step there
+        const auto which = layout::parse_attempt(attempt);
+        if (which) one.attempt = *which;
+        return which && is_meant(one);
+      },
+      deadline_ms);
 }
 
 void forget_run(const std::string& run, const std::vector<std::string>& nodes, uint64_t deadline_ms) {

@@ -1,5 +1,6 @@
 // What nodes keep of checkpoints beside their versions: local copies, and what attempts have left. What of it goes, and when.
 #pragma once
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,6 +26,15 @@ void make_room(const LocalFiles& files, const Run& run, uint64_t wanted_bytes, c
 // What the files of that checkpoint take on the node.
 uint64_t bytes_here(const LocalFiles& files, uint64_t step);
 bool has_room(const LocalFiles& files, uint64_t wanted_bytes);
+
+// Whose version is being written, or was, by somebody who was killed then.
+struct Unfinished {
+  std::string run;
+  layout::Attempt attempt;
+  uint64_t step;
+};
+// What was written of those that are meant and never became versions, on the nodes that answer. Who writes one still fails.
+void remove_unfinished(const std::vector<std::string>& nodes, const std::function<bool(const Unfinished& one)>& is_meant, uint64_t deadline_ms);
 
 // All that these nodes know of a run of which there is neither a version nor a local file any more.
 void forget_run(const std::string& run, const std::vector<std::string>& nodes, uint64_t deadline_ms);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "catalog/environment.hpp"
+#include "catalog/growing.hpp"
 #include "catalog/user_files.hpp"
 #include "engine/protected_file.hpp"
 #include "engine/remake.hpp"
@@ -45,6 +46,7 @@ Result<ProtectedNow> write_version(const Content& content, const std::string& ow
     Status written = located ? engine::write_once(*located, content.bytes, content.read, settings) : located.status();
     if (located) {
       const auto& members = located->manifest.members;
+      if (written) catalog::release_growing(*located);
       if (written) return ProtectedNow{int(std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; }))};
       (void)catalog::remove_version(*located);
       for (const layout::ManifestMember& member : members)
@@ -207,6 +209,7 @@ Status end_of(Status written, const catalog::Located& fresh, std::vector<std::st
   if (written && stale > 0)
     written =
         Status(Kind::lost, fmt::format("{} of the {} nodes that it was to go to were lost meanwhile: run it again", stale, fresh.members.size()));
+  if (written) catalog::release_growing(fresh);
   if (written) return written;
   for (const layout::ManifestMember& member : members)
     if (member.stale) std::erase(nodes, member.path);

@@ -20,12 +20,13 @@ constexpr size_t copied_at_once = 16 << 20;
 
 std::string owner(const std::string& run, const layout::Attempt& attempt) { return fmt::format("{} {}\n", run, text_of(attempt)); }
 
+// Of a version that one process writes the step stands behind that: see remove_unfinished().
 bool is_of_run_until(const std::string& owner, const std::string& run, const layout::Attempt& last) {
   std::istringstream words(owner);
-  std::string of, attempt;
+  std::string of, attempt, step;
   words >> of >> attempt;
   const auto which = layout::parse_attempt(attempt);
-  return of == run && which && *which <= last;
+  return of == run && which && *which <= last && !(words >> step);
 }
 
 Status copy(int from, const std::string& path, engine::ProtectedFile& to) {

@@ -75,6 +75,44 @@ class Leftovers(CheckpointTest):
         self.run_job("wc -c < ck/ck.10.0 > got", "--resume", "--drain", "none", **SMALL)
         self.assertEqual(self.read("got"), "200000\n")
 
+    # What a protector that was killed has begun
+
+    def struck(self):
+        """A script: a protector is killed between a version's first directory and its last manifest. Of which step, a file says."""
+        return f"""for s in 1 2 3; do
+                truncate -s 256M ck/ck.$s.0
+                for look in $(seq 1000); do ls -d holdfast-nodes/n2/ck.$s.0-* 2> none && break; sleep 0.01; done
+                {self.strike_protectors("KILL")}
+                ls holdfast-nodes/n2/ck.$s.0-*/manifest 2> none || {{ echo $s > step; break; }}
+            done; """
+
+    def begun(self, step):
+        return sorted(os.path.relpath(name, self.path("holdfast-nodes")).split("/")[0] for name in glob.glob(self.path(f"holdfast-nodes/*/ck.{step}.0-*")))
+
+    def test_what_a_killed_protector_has_begun_goes_when_the_job_has_ended(self):
+        done = self.run_job(self.struck(), "--drain", "none", "--keep", "9", **SMALL)
+        step = int(self.read("step"))
+        self.assertIn("it is started anew", done.stderr)
+        self.assertEqual(self.states()[step], "whole")
+        self.assertEqual(self.begun(step), ["n1", "n2", "n3"], "the version itself")
+        self.assertEqual(glob.glob(self.path("holdfast-nodes/*/*/growing")), [])
+
+    def test_it_goes_when_a_later_attempt_has_a_checkpoint(self):
+        self.run_job(self.struck() + "exit 9", "--drain", "none", "--keep", "9", expect=9, **SMALL)
+        step = int(self.read("step"))
+        self.assertEqual(self.begun(step), ["n1", "n1", "n2", "n2", "n3", "n3"])
+        self.run_job("echo later > ck/ck.4.0; exit 9", "--resume", "--drain", "none", "--keep", "9", expect=9, **SMALL)
+        self.assertEqual(len(self.begun(step)), 6, "a protector of before may be at work still")
+        self.run_job("exit 9", "--resume", "--drain", "none", "--keep", "9", expect=9, **SMALL)
+        self.assertEqual(self.begun(step), ["n1", "n2", "n3"])
+
+    def test_it_goes_when_its_checkpoint_is_dropped(self):
+        self.run_job(self.struck() + "exit 9", "--drain", "none", "--keep", "9", expect=9, **SMALL)
+        step = self.read("step").strip()
+        self.assertEqual(len(self.begun(step)), 6)
+        self.holdfast("checkpoints", "--drop", step)
+        self.assertEqual(self.begun(step), [])
+
     def test_a_job_without_checkpoints_leaves_nothing(self):
         self.run_job("true", **SMALL)
         self.assertEqual(glob.glob(self.path("holdfast-nodes/*/.checkpoints/*")), [])

@@ -287,6 +287,11 @@ int drop(const Survey& survey, const std::string& step, const Settings& settings
     if (begun != live.end()) std::erase_if(local, [](const LocalEntry& entry) { return entry.state == checkpoint::State::hidden; });
     for (const std::string& node : checkpoint::drop_copies(local, begun == live.end() ? 0 : begun->now, settings)) away.insert(node_of(node));
   }
+  const auto is_dropped = [&](const checkpoint::Unfinished& one) {
+    const bool lives = std::any_of(live.begin(), live.end(), [&](const Begun& begun) { return begun.run == one.run; });
+    return all.runs.contains(one.run) && std::to_string(one.step) == step && !lives;
+  };
+  checkpoint::remove_unfinished(settings.local, is_dropped, settings.deadline_ms);
   show("{} of checkpoint {} dropped\n", plural(dropped, "file"), step);
   if (away.empty()) return forget_empty_runs(all.runs, live, settings), exit_ok;
   return fail(Status(Kind::lost, fmt::format("checkpoint {} is not dropped on {}, which does not answer, and may come back with it: repeat this then",

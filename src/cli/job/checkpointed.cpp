@@ -254,6 +254,7 @@ class Attempts {
       const checkpoint::Beginning beginning = beginning_of(*survey, run_.id);
       run_.from = beginning.from;
       begun_ = beginning.age;
+      if (run_.from) remove_unfinished_before(run_.from->attempt);  // a protector of a later one may be at work still
     }
     live_.began(run_);
     see_program();
@@ -270,6 +271,12 @@ class Attempts {
           run_.from->drained ? " as it was drained" : "", nodes_text(run_.nodes));
     else say("holdfast: no checkpoint is whole yet; attempt {} begins from the start, on {}\n", run_.attempt.number, nodes_text(run_.nodes));
     return {};
+  }
+
+  void remove_unfinished_before(const layout::Attempt& until) const {
+    checkpoint::remove_unfinished(
+        settings_.local, [run = run_.id, until](const checkpoint::Unfinished& one) { return one.run == run && one.attempt < until; },
+        settings_.deadline_ms);
   }
 
   // Its files would be found at their paths natively as well: nobody is kept from going on with another program's, and everybody hears of it.
@@ -651,6 +658,7 @@ class Attempts {
 
   // The local copies were a cache. Whose checkpoints these are stays known where there are some.
   void forget_local(bool has_checkpoints) const {
+    remove_unfinished_before(layout::Attempt(UINT32_MAX, UINT64_MAX));  // by protectors that were started anew as well
     const auto pool = catalog::look_at_pool(run_.nodes, settings_.deadline_ms);
     if (!pool) return;
     for (const catalog::Member& member : pool->members)
