@@ -8,7 +8,7 @@ MPICC ?=
 # Whether the tests and benchmarks are built too.
 TESTS = ON
 
-.PHONY: all configure build packages deps test test-long test-asan test-tsan test-ceph demo demo-nodes demo-checkpoints demo-redundant bench format install deb clean
+.PHONY: all configure build packages mpis fetched deps test test-long test-asan test-tsan test-ceph demo demo-nodes demo-checkpoints demo-redundant bench format install deb clean
 
 all: build
 
@@ -23,8 +23,13 @@ configure:
 packages:
 	scripts/install-deps.sh
 
-deps: packages
+deps: packages mpis fetched
+
+mpis: packages
 	scripts/install-mpis.sh $(BUILD)
+
+# What tests run and nothing is built of.
+fetched:
 	scripts/fetch-strangers.sh $(BUILD)
 	scripts/fetch-slurm.sh $(BUILD)
 
@@ -44,8 +49,9 @@ demo-checkpoints: packages configure
 	cmake --build $(BUILD) -j $(JOBS) --target demo_checkpoints_parts
 	scripts/demo-checkpoints.sh $(BUILD)
 
-test: deps
-	$(MAKE) build
+# The MPIs before the build, which looks for them; the rest beside it.
+test: packages mpis
+	$(MAKE) -j 2 build fetched
 	scripts/run-tests.sh $(BUILD)
 
 # A million schedules of the simulator's openers, an hour and a half on one core; what is broken off goes on where it was. SCHEDULES=100000 is a tenth.
