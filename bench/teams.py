@@ -18,7 +18,11 @@ def programs(bench):
         yield f"heat-{ranks}", ranks, [], [messages, "--mode", "heat", "--path", "field", "--cells", "600", "--steps", str(bench.pick(1000, 4000) // ranks), "--every", "500"]
     found = shutil.which("lmp")
     if found:
-        yield "LAMMPS-1", 1, [os.path.join(HERE, "melt.lammps")], [found, "-log", "none", "-screen", "none", "-in", "melt.lammps"]
+        steps = str(bench.pick(100, 400))
+        yield "LAMMPS-1", 1, [os.path.join(HERE, "melt.lammps")], [found, "-log", "none", "-screen", "none", "-var", "steps", steps, "-in", "melt.lammps"]
+    found = shutil.which("hpcc")
+    if found:
+        yield "HPC Challenge-1", 1, [os.path.join(HERE, bench.pick("hpcc-short", "hpcc"), "hpccinf.txt")], [found]
 
 
 def sides(bench, name, ranks, inputs, words):
@@ -38,7 +42,7 @@ def teams(bench):
     all_sides, rows = {}, []
     for name, ranks, inputs, words in programs(bench):
         all_sides.update(sides(bench, name, ranks, inputs, words))
-        what = f"{name.split('-')[0]}, {ranks} rank{'s' if ranks > 1 else ''}"
+        what = f"{name.rpartition('-')[0]}, {ranks} rank{'s' if ranks > 1 else ''}"
         for kind, how in (("cpu", "processor time"), ("least", "least times")):
             rows.append(Row(f"{what}: two teams against two plain jobs: {how}", f"{name}-teams", f"{name}-plain", kind, MOST, "teams"))
             rows.append(Row(f"{what}: with `--compare messages`: {how}", f"{name}-messages", f"{name}-plain", kind, None if "ring" in name else MOST_COMPARED, "teams"))

@@ -174,11 +174,17 @@ std::string largest_that_fits(const layout::Scheme& scheme, size_t nodes) {
   return scheme.k == 1 || k < 2 ? fmt::format("mirror:{}", std::min<size_t>(nodes, size_t(scheme.m) + 1)) : fmt::format("rs:{}+{}", k, scheme.m);
 }
 
-Status too_few(const layout::Scheme& scheme, size_t nodes, const std::string& reasons) {
-  return Status(Kind::invalid, fmt::format("{} needs {} nodes and there {} {}{}; the largest scheme that fits is {}; name more nodes, or give the "
-                                           "scheme with --protect",
-                                           scheme.name(), scheme.width(), nodes == 1 ? "is" : "are", nodes,
-                                           reasons.empty() ? "" : fmt::format(" ({})", reasons), largest_that_fits(scheme, nodes)));
+// The node that writes a checkpoint keeps none of its units where all of them are to be remote.
+size_t spared_nodes(const Settings& settings) { return settings.units_remote && !settings.checkpoint.empty() ? 1 : 0; }
+
+size_t nodes_needed(const layout::Scheme& scheme, const Settings& settings) { return size_t(scheme.width()) + spared_nodes(settings); }
+
+Status too_few(const layout::Scheme& scheme, size_t nodes, const std::string& reasons, size_t spared = 0) {
+  return Status(Kind::invalid,
+                fmt::format("{}{} needs {} nodes and there {} {}{}; the largest scheme that fits is {}; name more nodes, or give the "
+                            "scheme with --protect",
+                            scheme.name(), spared ? " with --units remote" : "", size_t(scheme.width()) + spared, nodes == 1 ? "is" : "are", nodes,
+                            reasons.empty() ? "" : fmt::format(" ({})", reasons), largest_that_fits(scheme, nodes - std::min(nodes, spared))));
 }
 
 Status another_nodes(const std::string& address, const std::string& node) {
@@ -298,10 +304,10 @@ class Opening {
     auto scheme = layout::Scheme::parse(*settings_.protect);
     if (!scheme) return scheme.status();
     scheme_ = *scheme;
-    if (int(look_.usable_nodes) >= scheme->width()) return {};
+    if (look_.usable_nodes >= nodes_needed(*scheme, settings_)) return {};
     std::string reasons;
     for (const std::string& remark : look_.remarks) reasons += (reasons.empty() ? "" : "; ") + remark;
-    return too_few(*scheme, look_.usable_nodes, reasons);
+    return too_few(*scheme, look_.usable_nodes, reasons, spared_nodes(settings_));
   }
 
   Status check_racks() {
@@ -533,7 +539,7 @@ Status check_enough_nodes(const Settings& settings, const std::vector<std::strin
   const auto scheme = layout::Scheme::parse(*settings.protect);
   if (!scheme) return scheme.status();
   const size_t nodes = count_nodes(directories);
-  return int(nodes) >= scheme->width() ? Status() : too_few(*scheme, nodes, "");
+  return nodes >= nodes_needed(*scheme, settings) ? Status() : too_few(*scheme, nodes, "", spared_nodes(settings));
 }
 
 }  // namespace holdfast::catalog

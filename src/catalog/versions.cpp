@@ -223,13 +223,19 @@ std::string digits_of_node(const std::string& address) {
   return fmt::format("{:08x}", hash);
 }
 
+std::vector<std::string> keepers_of(const std::vector<std::string>& all, const std::string& own, size_t width, const Domains& domains, bool remote) {
+  auto group = group_of(all, own, width + (remote ? 1 : 0), domains);
+  if (remote && !group.empty()) std::rotate(group.begin(), group.begin() + 1, group.end());
+  return group;
+}
+
 Result<Located> prepare_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode, const Settings& settings,
                                 const layout::Manifest* of, LeftOut* left_out) {
   auto geometry = geometry_for(bytes, settings);
   if (!geometry) return geometry.status();
   const auto domains = domains_of(settings);
   if (!domains) return domains.status();
-  const auto group = group_of(settings.local, own, size_t(geometry->scheme.width()), *domains);
+  const auto group = keepers_of(settings.local, own, size_t(geometry->scheme.width()), *domains, settings.units_remote);
   if (group.empty()) return Status(Kind::invalid, own + " is no directory of the job's pool");
   Located located;
   layout::Manifest& manifest = located.manifest;

@@ -20,6 +20,9 @@ std::vector<std::string> group_of(const std::vector<std::string>& all, const std
 // The same where nodes are lost together: no group has more nodes of a rack than it must. A node that `domains` does not name is a rack of its own.
 // `own` first, then each time one of the rack of which the fewest have come.
 std::vector<std::string> group_of(const std::vector<std::string>& all, const std::string& own, size_t width, const Domains& domains);
+// In which order the nodes of own's group are asked to keep a unit of each row. `remote`: the group has a node more, and `own` comes last, so that it
+// serves only while others are too few.
+std::vector<std::string> keepers_of(const std::vector<std::string>& all, const std::string& own, size_t width, const Domains& domains, bool remote);
 
 // Members and their directories for a version with `bytes` of content that is about to be written on node `own` (an address of
 // `settings.local`). Nodes that do not answer are lost members where fewer are left in the group than a row has units.

@@ -232,6 +232,7 @@ Status write_anew(const layout::Manifest& manifest, std::vector<std::string>& no
   Settings over = settings;
   over.local = nodes;
   over.protect = manifest.geometry.scheme.name();
+  over.units_remote = false;  // no node of these writes it: one is as good as the other
   auto fresh = catalog::prepare_version(*manifest.version, nodes[(manifest.version->rank + manifest.version->writer) % nodes.size()], manifest.size,
                                         manifest.mode, over, &manifest);
   if (!fresh) return fresh.status();

@@ -26,6 +26,12 @@ constexpr Record checkpoint_records[] = {
      .help = "When close returns, a checkpoint is on its own node only (background), or protected as well (close)",
      .more = "With close, the wait takes at most --lock-patience. If the checkpoint cannot be protected, one line says why, and the "
              "close still succeeds."},
+    {.key = "units",
+     .kind = Either{&CheckpointSettings::units_remote, "own", "remote"},
+     .value = "WHERE",
+     .help = "Who keeps the units of a checkpoint: the node that wrote it keeps one of each row itself (own), or others keep them all (remote)",
+     .more = "With remote, K+M+1 nodes are needed, and each byte of a checkpoint is sent (K+M)/K times; with own (K+M-1)/K times. The loss of the "
+             "node that wrote it then takes its local copy, and no unit. While others are too few, it keeps one."},
     {.key = "pack_below",
      .kind = Size{&CheckpointSettings::pack_below_bytes, 0, 16ull << 20},
      .value = "SIZE",

@@ -698,6 +698,7 @@ Status check_checkpoints(const Settings& settings, const CheckpointOptions& opti
   if (settings.checkpoint.empty()) {
     if (!settings.complete.empty()) return bad("--complete is about checkpoints: name their files with --checkpoint 'ck/{step}/*.{rank}'");
     if (settings.protect_at_close) return bad("--protect-at is about checkpoints: name their files with --checkpoint 'ck/ck.{step}.{rank}'");
+    if (settings.units_remote) return bad("--units is about checkpoints: name their files with --checkpoint 'ck/ck.{step}.{rank}'");
     if (options.drain == "last" || options.drain.starts_with("every:"))
       return bad(
           fmt::format("--drain {} is about checkpoints: name them with --checkpoint 'ck/ck.{{step}}.{{rank}}', or write --drain end", options.drain));

@@ -261,6 +261,16 @@ TEST(CheckpointGroups, are_disjoint_and_what_is_left_over_goes_to_the_last_ones)
   EXPECT_EQ(catalog::group_of(nodes, "x", 3), Group());
 }
 
+// A node that is to keep none of its own units is the last of a group with one more.
+TEST(CheckpointGroups, may_have_the_writer_come_last) {
+  const std::vector<std::string> nodes{"a", "b", "c", "d", "e", "f", "g", "h"};
+  using Group = std::vector<std::string>;
+  EXPECT_EQ(catalog::keepers_of(nodes, "b", 3, {}, false), catalog::group_of(nodes, "b", 3));
+  EXPECT_EQ(catalog::keepers_of(nodes, "b", 3, {}, true), (Group{"c", "d", "a", "b"}));
+  EXPECT_EQ(catalog::keepers_of({"a", "b", "c"}, "b", 3, {}, true), (Group{"c", "a", "b"})) << "too few for any such group";
+  EXPECT_EQ(catalog::keepers_of(nodes, "x", 3, {}, true), Group());
+}
+
 // Twelve nodes in three racks, and four that their file does not name: no group of six has more of a rack than it must.
 TEST(CheckpointGroups, have_no_more_of_a_rack_than_they_must) {
   using Group = std::vector<std::string>;
