@@ -217,6 +217,7 @@ Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const F
   const bool cuts = located_.manifest.cut_to && (how.new_size || !stay);
   if ((stay || named.empty()) && !cuts) return Status();
   Status status;
+  std::optional<HeldWrites> held(std::in_place, members_, ranks);
   if (!stay) {
     // Those of before this commit first: a later one of the same row goes over them.
     if (ranks.rank() == 0)
@@ -228,6 +229,7 @@ Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const F
   }
   if (cuts && ranks.rank() == 0) status = cut(located_.manifest.size);
   HF_TRY(settle_all(ranks, how.durable, status));
+  held.reset();
   Result<Manifest> cleared(Status(Kind::internal, "rank 0 clears"));
   if (ranks.rank() == 0) {
     Manifest manifest = located_.manifest;
@@ -330,7 +332,7 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
   if (how.durable && manifest.ok() && members_.can_stage()) staged = stage_manifest(members_, *manifest);
   HF_TRY(settle_all(ranks, how.durable, folded, staged));
   held.reset();
-  forget_rows();  // other ranks have written some that this one may remember
+  if (ranks.size() > 1) forget_rows();  // other ranks have written some that this one may remember
   if (ranks.rank() == 0) manifest = write_committed(how, fold, std::move(manifest));
   HF_TRY(adopt(ranks, manifest));
   if (!how.keep_session && !how.final) session_ = located_.manifest.open_generations.back();

@@ -30,18 +30,23 @@ Status copy_into_place(MemberHandle& handle, int member, const std::string& obje
   if (entries.status().kind() == Kind::not_found) return no_journal_there(handle);
   if (!entries.ok()) return entries.status();
   Bytes payload;
-  for (const JournalEntry& entry : *entries) {
+  for (JournalEntry& entry : *entries) {
     const EntryHeader& header = entry.header;
     if (in_place_is_newer(handle, located, member, entry, key)) continue;
+    std::vector<MemberHandle::Write> writes;
     if (header.unit >= 0) {
       const layout::UnitPlace place = layout::place(g, header.row, header.unit);
       if (header.unit >= g.scheme.width() || place.member != member)
         return Status(Kind::corrupt, fmt::format("{} names a unit that does not belong there", object));
-      payload.resize(header.stored);
-      HF_TRY(handle.read(object, entry.payload_offset, payload));
-      HF_TRY(handle.write(located.data_name(place.object), place.offset, payload));
+      payload = std::move(entry.payload);
+      if (payload.size() != header.stored) {
+        payload.resize(header.stored);
+        HF_TRY(handle.read(object, entry.payload_offset, payload));
+      }
+      writes.push_back({located.data_name(place.object), place.offset, {{payload.data(), payload.size()}}});
     }
-    HF_TRY(handle.write(located.meta_name(member, "sums"), header.row * slot_bytes, entry.record));
+    writes.push_back({located.meta_name(member, "sums"), header.row * slot_bytes, {{entry.record.data(), entry.record.size()}}});
+    HF_TRY(handle.write_together(std::move(writes)));
     ++copied;
   }
   return Status();
@@ -53,7 +58,7 @@ Journal::Journal(Members& members, RecordStore& records, const catalog::Located&
     : members_(members), records_(records), located_(located), name_(std::move(name)), ends_(members.count()) {}
 
 Status Journal::append(const CodedRow& row, const Parts& parts) {
-  if (records_written_.empty()) HF_TRY(begin_anew());
+  if (records_written_.empty()) HF_TRY(begin_anew(records_.holders(row.record.row)));
   const uint64_t now = now_ns();
   // More parts than one entry has room for stand in entries of their own, without units.
   std::span<const Part> rest(parts);
@@ -92,10 +97,12 @@ Status Journal::append_hole(uint64_t row, uint64_t generation) {
   return append(CodedRow{{row, generation, {}}, std::vector<const std::byte*>(width), std::vector<uint64_t>(width), nullptr});
 }
 
-// A commit that failed, or a process that died in one, may have left entries under this name.
-Status Journal::begin_anew() {
+// A commit that failed, or a process that died in one, may have left entries under this name. `writing`: who is about to get an entry.
+Status Journal::begin_anew(const MemberSet& writing) {
   members_.each([&](int member) -> MemberCall {
-    return [object = journal_object(located_, member, name_)](MemberHandle& handle) { return handle.resize(object, 0, false); };
+    return [object = journal_object(located_, member, name_), make = writing.has(member)](MemberHandle& handle) {
+      return handle.resize(object, 0, make);
+    };
   });
   return check_losses(members_, located_.manifest);
 }

@@ -33,7 +33,7 @@ class Journal {
   void remove();
 
  private:
-  Status begin_anew();
+  Status begin_anew(const MemberSet& writing);
   void append_entry(const CodedRow& row, std::span<const Part> parts, uint64_t now, bool with_units);
 
   Members& members_;

@@ -33,9 +33,12 @@ struct JournalEntry {
   Bytes record;
   Parts parts;
   uint64_t payload_offset = 0;
+  Bytes payload;  // where the journal is so small that all of it was read in one call
 };
 
 inline constexpr uint64_t most_parts = 4096;  // of one entry
+// A smaller journal is read in one call, for each is a wait where a target is far.
+inline constexpr size_t small_journal_bytes = 128 << 10;
 
 std::string journal_object(const catalog::Located& located, int member, const std::string& name);
 // Makes `header` whole, and gives it with what follows it up to the unit's bytes.
