@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "catalog/user_files.hpp"
+#include "layout/json_fields.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -106,7 +107,8 @@ bool Pattern::fits_number(const Pieces& pieces, size_t at, std::string_view path
   const bool is_step = pieces[at].form == Form::step;
   const std::string_view before = path;
   uint64_t number = 0;
-  if (!take_number(path, number) || (!is_step && number > ~0u)) return false;
+  // A larger step stands in no manifest: the file would be written as a checkpoint, and nothing that is protected of it be found.
+  if (!take_number(path, number) || number > (is_step ? layout::max_offset : uint64_t(~0u))) return false;
   if (is_step && fields.step.value_or(number) != number) return false;
   if (!is_step && fields.rank.value_or(uint32_t(number)) != number) return false;
   const std::string_view digits = before.substr(0, before.size() - path.size());

@@ -38,6 +38,9 @@ TEST(CheckpointPattern, says_step_and_rank_of_a_path) {
   for (const char* other : {"/run/ck/ck.30", "/run/ck/ck.30.", "/run/ck/ck.30.2.tmp", "/run/ck/ck.x.2", "/else/ck/ck.30.2", "/run/ck/ck..2",
                             "/run/ck/ck.99999999999999999999.1", "/run/ck/ck.1.4294967296", ""})
     EXPECT_FALSE(p.match(other)) << other;
+  EXPECT_EQ(p.match("/run/ck/ck.9223372036854775807.1"), (Named{INT64_MAX, 1}));
+  for (const char* no_manifest_has_it : {"/run/ck/ck.9223372036854775808.1", "/run/ck/ck.18446744073709551615.1"})
+    EXPECT_FALSE(p.match(no_manifest_has_it)) << no_manifest_has_it;
   EXPECT_TRUE(p.may_lie_in("/run/ck"));
   for (const char* other : {"/run", "/run/ck/", "/run/ck2", "/run/ck/30", ""}) EXPECT_FALSE(p.may_lie_in(other)) << other;
   const Pattern steps = pattern("/run/ck{step}/r{rank}/of.{step}.dat");
