@@ -66,6 +66,7 @@ class Agents {
     std::shared_ptr<target::Target> storage;  // of the session that begins
     std::string label;
     int64_t losing = 0;
+    int broken_in_a_row = 0;
   };
   struct Client {  // a process at a place
     std::optional<Kind> cut;
@@ -84,6 +85,7 @@ class Agents {
   Result<std::unique_ptr<agent::Peer>> open_peer(const std::string& address);
   bool is_held(const Node& node);
   agent::Mishap happens_to_a_request(Node& node);
+  agent::Mishap drawn_for_a_request(Node& node);
   agent::Mishap happens_in_the_network(Node& node);
   std::map<int, Node> nodes_;
   std::optional<std::mt19937_64> weather_;
