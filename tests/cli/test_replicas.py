@@ -33,10 +33,10 @@ class Replicas(ReplicatedTest):
     def test_each_replica_sees_its_own_clocks_where_that_is_said(self):
         self.replicas("--clock", "strict", PROGRAM, "clocks")
         os.unlink(self.path("file"))
-        self.assertIn("differ", self.replicas("--clock", "own", PROGRAM, "slowclocks", expect=120).stderr)
+        self.assertIn("differ", self.replicas("--clock", "own", PROGRAM, "nanoseconds", expect=120).stderr)
         self.env["HOLDFAST_CLOCK"] = "own"
         os.unlink(self.path("file"))
-        self.assertIn("differ", self.replicas(PROGRAM, "slowclocks", expect=120).stderr)
+        self.assertIn("differ", self.replicas(PROGRAM, "nanoseconds", expect=120).stderr)
         with open(self.path("holdfast.toml"), "w", encoding="utf-8") as file:
             file.write('clock = "strict"\n')
         del self.env["HOLDFAST_CLOCK"]
