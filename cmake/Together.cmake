@@ -3,9 +3,11 @@
 option(HOLDFAST_TOGETHER "compiles small sources of one target together" ON)
 
 # holdfast_compile_together(TARGET LUMP [APART FILE...])
-# LUMP is how many sources become one; those APART stay by themselves, for their names would meet those of others.
+# LUMP is how many sources become one; those APART stay by themselves, for what they set or name would meet others.
 function(holdfast_compile_together target lump)
   cmake_parse_arguments(together "" "" "APART" ${ARGN})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${HOLDFAST_TOGETHER} UNITY_BUILD_BATCH_SIZE ${lump})
-  set_source_files_properties(${together_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(together_APART)
+    set_source_files_properties(${together_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
 endfunction()

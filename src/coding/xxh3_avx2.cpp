@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#ifdef XXH_VERSION_NUMBER
+#error "compile this source by itself (cmake/Together.cmake): xxhash.h was included before, and is not compiled anew for these instructions"
+#endif
 #ifdef __x86_64__
 #if defined(__GNUC__) && !defined(__clang__)
 #include <immintrin.h>
