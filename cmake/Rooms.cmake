@@ -1,6 +1,13 @@
 # The rooms of src/ (docs/architecture.md): one target each, holdfast_room_NAME, which knows the rooms that it USES. That no room calls what
 # it may not know is held by the linker: holdfast_links_NAME is linked of the room and of what it uses, and nothing may stay undefined.
 
+# How many sources become one. A sanitizer makes more of each header: there a room in one lump takes two thirds of the time. Otherwise who changes one source
+# shall not wait for a whole room, and a mutant is compiled with its lump (tests/mutants).
+set(HOLDFAST_LUMP 9)
+if(HOLDFAST_SANITIZE)
+  set(HOLDFAST_LUMP 100)
+endif()
+
 # holdfast_room(NAME [FOLDER FOLDER | SOURCES FILE...] [USES ROOM...] [LIBRARIES TARGET...] [APART FILE...])
 # All sources below src/NAME, or below another FOLDER of src/, unless SOURCES names them. They are compiled in lumps (cmake/Together.cmake), each function in a
 # section of its own: the preloaded libraries take some of a lump and leave the rest. Those APART are compiled by themselves.
@@ -15,7 +22,7 @@ function(holdfast_room name)
   add_library(holdfast_room_${name} OBJECT ${room_SOURCES})
   target_include_directories(holdfast_room_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
   target_compile_options(holdfast_room_${name} PRIVATE -fvisibility=hidden -ffunction-sections)
-  holdfast_compile_together(holdfast_room_${name} 9 APART ${room_APART})
+  holdfast_compile_together(holdfast_room_${name} ${HOLDFAST_LUMP} APART ${room_APART})
 
   set(below ${room_USES})
   foreach(used ${room_USES})

@@ -21,7 +21,6 @@ namespace holdfast::catalog {
 
 namespace {
 
-constexpr uint64_t default_unit_bytes = 1 << 20;
 constexpr uint64_t max_stripe_bytes = 1 << 30;  // what every file system that stripes takes
 constexpr int max_stripes = 2000;               // of one file
 constexpr size_t longest_name = 255 - sizeof("..holdfast") + 1;

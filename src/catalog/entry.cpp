@@ -17,7 +17,6 @@ namespace {
 
 constexpr size_t id_digits = 8;
 constexpr size_t longest_stem = 64;
-constexpr int longest_link_chain = 8;
 
 bool parse_own_link(Entry& entry) {
   if (!is_own_link(entry.leads_to)) return false;

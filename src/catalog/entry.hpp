@@ -9,6 +9,8 @@
 
 namespace holdfast::catalog {
 
+inline constexpr int longest_link_chain = 8;
+
 enum class EntryKind : uint8_t {
   absent,
   empty,

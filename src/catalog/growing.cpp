@@ -16,7 +16,6 @@ namespace holdfast::catalog {
 
 namespace {
 
-constexpr uint64_t default_unit_bytes = 1 << 20;
 constexpr size_t most_owner_bytes = 256;
 constexpr const char* owner_note = "growing";
 

@@ -25,7 +25,6 @@ namespace holdfast::catalog {
 
 namespace {
 
-constexpr int longest_link_chain = 8;
 constexpr int looks_again = 2;
 constexpr auto look_again_after = std::chrono::milliseconds(30);
 

@@ -51,7 +51,7 @@ std::string identity(const layout::Manifest& manifest, size_t named, uint32_t mo
   return json.dump();
 }
 
-std::string text_at(const Json& object, const char* key) {
+std::string printable_at(const Json& object, const char* key) {
   auto found = object.find(key);
   return found != object.end() && found->is_string() ? from_printable(found->get_ref<const std::string&>()) : "";
 }
@@ -112,10 +112,10 @@ Result<Stub> decode_stub(std::string_view text) {
   Stub stub;
   stub.appended = appended;
   stub.mode = mode_in_stub(text);
-  stub.file_id = text_at(json, "file");
-  stub.set_id = text_at(json, "set");
-  stub.directory = text_at(json, "directory");
-  stub.path = text_at(json, "path");
+  stub.file_id = printable_at(json, "file");
+  stub.set_id = printable_at(json, "set");
+  stub.directory = printable_at(json, "directory");
+  stub.path = printable_at(json, "path");
   auto targets = json.find("targets");
   if (targets != json.end() && targets->is_array() && targets->size() <= layout::max_members)
     for (const Json& target : *targets)

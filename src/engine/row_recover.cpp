@@ -12,7 +12,7 @@ using layout::RowRecord;
 
 namespace {
 constexpr int most_recoveries_again = 6;
-constexpr auto look_again_after = std::chrono::milliseconds(1);
+constexpr auto read_again_after = std::chrono::milliseconds(1);
 constexpr uint64_t recover_chunk_bytes = 1 << 20;  // per unit, when a row is reconstructed
 }  // namespace
 
@@ -31,7 +31,7 @@ Status RowReader::recover(const Begun& read) {
 // Another opener may have changed the row, or be changing it, since its record was read.
 Status RowReader::recover_before_giving_up(Status status, uint64_t row, std::span<const RowRange> ranges, uint64_t next_row) {
   for (int again = 0; status.kind() == Kind::lost && again < most_recoveries_again; ++again) {
-    if (again > 0) wait_while_busy(look_again_after * again);
+    if (again > 0) wait_while_busy(read_again_after * again);
     others_.look_again();
     auto record = this->record(row);
     if (!record.ok()) return record.status();

@@ -19,7 +19,7 @@ using layout::Manifest;
 namespace {
 
 constexpr uint64_t most_bytes = 32 << 20;  // of content in memory; redundancy and what the lanes hold come to that
-constexpr uint64_t batch_bytes = 8 << 20;
+constexpr uint64_t stream_batch_bytes = 8 << 20;
 constexpr uint64_t read_bytes = 512 << 10;  // it is coded while it is in the cache
 
 class OnceWriter {
@@ -53,7 +53,7 @@ class OnceWriter {
   // Rows are read and coded while those before them are on their way to the members.
   Status write_rows() {
     const uint64_t row_bytes = geometry().row_bytes(), rows = divide_up(bytes_, row_bytes);
-    const uint64_t at_once = std::clamp<uint64_t>(batch_bytes / row_bytes, 1, std::max<uint64_t>(rows, 1));
+    const uint64_t at_once = std::clamp<uint64_t>(stream_batch_bytes / row_bytes, 1, std::max<uint64_t>(rows, 1));
     const uint64_t most_underway = std::max<uint64_t>(most_bytes / (at_once * row_bytes), 1) - 1;
     std::deque<Underway> underway;
     Status status;

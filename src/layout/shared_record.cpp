@@ -14,11 +14,11 @@ namespace holdfast::layout {
 
 namespace {
 
-constexpr uint32_t magic = 0x31454648;  // "HFE1" in memory
+constexpr uint32_t entry_magic = 0x31454648;  // "HFE1" in memory
 constexpr size_t max_runs = 1 << 20;
 constexpr size_t max_logs = 1 << 20;
 
-struct Header {
+struct EntryHeader {
   uint32_t magic = 0;
   uint16_t kind = 0;
   uint16_t zero = 0;
@@ -27,11 +27,11 @@ struct Header {
   uint64_t collective = 0, timestamp_ns = 0, uncertainty_ns = 0, base = 0, length = 0, payload_checksum = 0;
   uint64_t checksum = 0;  // of all before it, seeded with the log's key
 };
-static_assert(sizeof(Header) == entry_header_bytes);
+static_assert(sizeof(EntryHeader) == entry_header_bytes);
 
-uint64_t header_checksum(const Header& header) {
+uint64_t header_checksum(const EntryHeader& header) {
   const auto bytes = std::as_bytes(std::span(&header, 1));
-  return coding::plain_checksum(bytes.first(sizeof(Header) - sizeof header.checksum), header.log);
+  return coding::plain_checksum(bytes.first(sizeof(EntryHeader) - sizeof header.checksum), header.log);
 }
 
 uint64_t key_of(std::string_view text) { return coding::plain_checksum(std::as_bytes(std::span(text.data(), text.size()))); }
@@ -44,23 +44,23 @@ uint64_t entry_checksum(uint64_t log, ByteView payload) { return coding::plain_c
 
 void encode_entry(uint64_t log, uint64_t position, const Entry& e, std::byte* into) {
   assert(position % 8 == 0 && e.length <= max_record_bytes);
-  Header header{magic,          uint16_t(e.kind), 0,      log,      e.session,  position, e.id, e.rank, e.segment, e.collective,
-                e.timestamp_ns, e.uncertainty_ns, e.base, e.length, e.checksum, 0};
+  EntryHeader header{entry_magic,    uint16_t(e.kind), 0,      log,      e.session,  position, e.id, e.rank, e.segment, e.collective,
+                     e.timestamp_ns, e.uncertainty_ns, e.base, e.length, e.checksum, 0};
   header.checksum = header_checksum(header);
   std::memcpy(into, &header, sizeof header);
 }
 
 Result<Entry> decode_entry(uint64_t log, uint64_t position, ByteView bytes) {
   auto damaged = [&](const char* what) { return Status(Kind::corrupt, fmt::format("the entry at byte {} is torn or damaged: {}", position, what)); };
-  if (bytes.size() < sizeof(Header)) {
+  if (bytes.size() < sizeof(EntryHeader)) {
     if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; })) return Status(Kind::not_found, "the log ends here");
     return damaged("it is cut off");
   }
-  Header header;
+  EntryHeader header;
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.magic == 0 && std::all_of(bytes.begin(), bytes.begin() + sizeof(Header), [](std::byte b) { return b == std::byte{0}; }))
+  if (header.magic == 0 && std::all_of(bytes.begin(), bytes.begin() + sizeof(EntryHeader), [](std::byte b) { return b == std::byte{0}; }))
     return Status(Kind::not_found, "the log ends here");
-  if (header.magic != magic) return damaged("it does not begin like one");
+  if (header.magic != entry_magic) return damaged("it does not begin like one");
   if (header.checksum != header_checksum(header)) return damaged("its checksum differs");
   if (header.log != log || header.position != position) return damaged("it belongs elsewhere");
   if (header.kind < uint16_t(EntryKind::session) || header.kind > uint16_t(EntryKind::stage) || header.zero != 0)
@@ -73,10 +73,10 @@ Result<Entry> decode_entry(uint64_t log, uint64_t position, ByteView bytes) {
 }
 
 std::optional<std::pair<uint64_t, Entry>> staged_entry(uint64_t log, ByteView bytes) {
-  Header header;
+  EntryHeader header;
   if (bytes.size() < sizeof header) return {};
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.magic != magic) return {};
+  if (header.magic != entry_magic) return {};
   auto entry = decode_entry(log, header.position, bytes);
   if (!entry.ok() || entry->kind == EntryKind::stage || header.position % 8 != 0) return {};
   return std::pair(header.position, *entry);

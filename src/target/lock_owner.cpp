@@ -20,7 +20,7 @@ namespace holdfast::target {
 
 namespace {
 
-constexpr std::string_view first_line = "holdfast-lock 1";
+constexpr std::string_view first_line_of_lock = "holdfast-lock 1";
 constexpr std::string_view outside_of_containers = "pid:[4026531836]";  // the first process namespace of every kernel
 
 std::string first_word_of(const std::string& path) {
@@ -94,13 +94,13 @@ std::string LockOwner::sentence() const {
 }
 
 std::string encode(const LockOwner& o) {
-  return fmt::format("{}\nhost {}\nmachine {}\nboot {}\nspace {}\nprocess {}\nstart {}\njob {}\nsince {}\nnumber {}\n", first_line, o.host, o.machine,
-                     o.boot, o.space, o.process, o.start, o.job, o.since, o.number);
+  return fmt::format("{}\nhost {}\nmachine {}\nboot {}\nspace {}\nprocess {}\nstart {}\njob {}\nsince {}\nnumber {}\n", first_line_of_lock, o.host,
+                     o.machine, o.boot, o.space, o.process, o.start, o.job, o.since, o.number);
 }
 
 LockOwner decode_lock_owner(std::string_view text) {
   LockOwner owner;
-  if (!text.starts_with(first_line) || !text.ends_with('\n')) return owner;
+  if (!text.starts_with(first_line_of_lock) || !text.ends_with('\n')) return owner;
   const auto value = [text](std::string_view key) {
     const size_t at = text.find(fmt::format("\n{} ", key));
     if (at == std::string_view::npos) return std::string_view();

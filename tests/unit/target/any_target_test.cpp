@@ -13,7 +13,7 @@
 #include "target/memory.hpp"
 #include "unit/target/directory_fixture.hpp"
 
-namespace holdfast::target {
+namespace holdfast::target::any_target_tests {
 namespace {
 
 using testing::ElementsAre;
@@ -528,4 +528,4 @@ TEST_P(AnyTarget, an_object_may_be_used_from_several_threads) {
 }
 
 }  // namespace
-}  // namespace holdfast::target
+}  // namespace holdfast::target::any_target_tests

@@ -14,7 +14,7 @@
 #include "target/directory.hpp"
 #include "unit/target/directory_fixture.hpp"
 
-namespace holdfast::target {
+namespace holdfast::target::directory_tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -301,4 +301,4 @@ TEST_P(Directory, writes_that_the_system_cuts_short_are_continued) {
 }
 
 }  // namespace
-}  // namespace holdfast::target
+}  // namespace holdfast::target::directory_tests

@@ -9,7 +9,7 @@
 #include "target/lane.hpp"
 #include "target/memory.hpp"
 
-namespace holdfast::target {
+namespace holdfast::target::filters_tests {
 namespace {
 
 using namespace std::chrono_literals;
@@ -240,4 +240,4 @@ TEST_F(Filters, plans_may_change_while_calls_run) {
 }
 
 }  // namespace
-}  // namespace holdfast::target
+}  // namespace holdfast::target::filters_tests

@@ -9,7 +9,7 @@
 
 #include "target/lane.hpp"
 
-namespace holdfast::target {
+namespace holdfast::target::lane_tests {
 namespace {
 
 using namespace std::chrono_literals;
@@ -314,4 +314,4 @@ TEST(InlineLane, a_systems_ETIMEDOUT_is_an_error_and_no_hang) {
 }
 
 }  // namespace
-}  // namespace holdfast::target
+}  // namespace holdfast::target::lane_tests

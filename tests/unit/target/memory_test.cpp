@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace holdfast::target {
+namespace holdfast::target::memory_tests {
 namespace {
 
 Bytes filled(size_t count, int value) { return Bytes(count, static_cast<std::byte>(value)); }
@@ -196,4 +196,4 @@ TEST(MemoryNodes, keep_each_other_out_by_names_and_a_dead_one_nobody) {
 }
 
 }  // namespace
-}  // namespace holdfast::target
+}  // namespace holdfast::target::memory_tests
