@@ -10,7 +10,7 @@
 
 namespace holdfast::redundant {
 
-inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 7, secret, {}}; }
+inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 8, secret, {}}; }
 
 enum class Word : uint16_t {
   // to the hub
@@ -68,6 +68,7 @@ enum class Word : uint16_t {
   awaits_all,
   may_tell,
   pointer,  // with the hub, about a shared file pointer; `subject` the file, `number` the rank's call; payload: that call, or where the pointer stood
+  locks,    // with the hub, about a lock of a file; `subject` the file, `number` the call; payload: which part, or whether it may be taken
   failed,  // with the hub, about a call on a file of the replica's own; `subject` its place, `number` the answer, to it and then of all; payload: why
   becomes,  // with the hub: this process is about to become another program; payload: which. Back, when all its twins are about to, too
 };

@@ -12,6 +12,7 @@
 #include "intercept/posix/copies.hpp"
 #include "intercept/posix/decided.hpp"
 #include "intercept/posix/door.hpp"
+#include "intercept/posix/locks_as_one.hpp"
 #include "intercept/posix/settings.hpp"
 #include "intercept/posix/stand_in.hpp"
 
@@ -184,61 +185,6 @@ void* map(void* address, size_t length, int protection, int flags, int fd, off_t
   return reinterpret_cast<void*>(at);  // MAP_FAILED is -1
 }
 
-// `native(descriptor)` may wait for another process: not in our code, so that signals end it.
-template <class Native>
-int lock_by(Description& file, Native native) {
-  const Result<int> fd = [&] {
-    const OurCode ours_now;
-    return file.begin_lock();
-  }();
-  if (!fd) return fail(file, fd.status());
-  if (native(*fd) != 0) return -1;
-  const OurCode ours_now;
-  file.locked();
-  return 0;
-}
-
-int lock_range(Description& file, int command, struct flock* what) {
-  Result<struct flock> range = [&] {
-    const OurCode ours_now;
-    return file.range_of(command, *what);
-  }();
-  if (!range) return fail(file, range.status());
-  if (lock_by(file, [&](int fd) { return raw::fcntl_lock(fd, command, &*range); }) != 0) return -1;
-  if (command == F_GETLK || command == F_OFD_GETLK) *what = *range;
-  if (command == F_SETLK || command == F_SETLKW) file.set_locked_by_process();
-  return 0;
-}
-
-// lockf(3).
-int lock_from_here(Description& file, int command, off_t bytes) {
-  struct flock range {};
-  range.l_whence = SEEK_CUR;
-  range.l_len = bytes;
-  range.l_type = command == F_ULOCK ? F_UNLCK : F_WRLCK;
-  switch (command) {
-    case F_ULOCK:
-    case F_TLOCK: return lock_range(file, F_SETLK, &range);
-    case F_LOCK: return lock_range(file, F_SETLKW, &range);
-    case F_TEST: break;
-    default: return errno = EINVAL, -1;
-  }
-  if (lock_range(file, F_GETLK, &range) != 0) return -1;
-  return range.l_type == F_UNLCK || range.l_pid == getpid() ? 0 : (errno = EACCES, -1);
-}
-
-bool is_of_locks(int command) {
-  switch (command) {
-    case F_GETLK:
-    case F_OFD_GETLK:
-    case F_SETLK:
-    case F_SETLKW:
-    case F_OFD_SETLK:
-    case F_OFD_SETLKW: return true;
-    default: return false;
-  }
-}
-
 // What a descriptor of a regular file that others may have open answers, where the kernel has none of it.
 int control_as_regular(Description& file, int command, void* argument, int (*native)(int, int, ...)) {
   if (file.is_plain()) {
@@ -266,7 +212,7 @@ int control_served(int fd, int command, void* argument, int (*native)(int, int, 
     case F_SETFD: return native(fd, command, argument);
     default: break;
   }
-  auto file = is_of_locks(command) ? find_or_serve(fd) : find(fd);
+  auto file = find(fd);
   if (!file) {
     const int result = native(fd, command, argument);
     const bool path_only = command == F_GETFL && result >= 0 && (result & O_PATH);
@@ -274,7 +220,6 @@ int control_served(int fd, int command, void* argument, int (*native)(int, int, 
     file = adopt(fd);
     if (!file) return result;
   }
-  if (is_of_locks(command)) return lock_range(*file, command, static_cast<struct flock*>(argument));
   const int intent = int(reinterpret_cast<intptr_t>(argument));
   switch (command) {
     case F_GETFL: return file->flags() | O_LARGEFILE;
@@ -283,7 +228,8 @@ int control_served(int fd, int command, void* argument, int (*native)(int, int, 
   }
 }
 
-int control(int fd, int command, void* argument, int (*native)(int, int, ...)) {
+int control(int fd, int command, void* argument, int (*native)(int, int, ...), const void* caller) {
+  if (is_of_locks(command)) return lock_record(fd, command, static_cast<struct flock*>(argument), native, caller);
   const int result = observed(fd, {Counter::others}, [=] { return control_served(fd, command, argument, native); });
   if (command == F_SETFL && result == 0) observe_flags(fd, int(reinterpret_cast<intptr_t>(argument)));
   return result;
@@ -352,24 +298,6 @@ HF_DOOR int __dprintf_chk(int fd, int level, const char* format, ...) {
 HF_DOOR int __vdprintf_chk(int fd, int level, const char* format, va_list arguments) {
   return print(fd, format, arguments, [&] { return real().__vdprintf_chk(fd, level, format, arguments); });
 }
-HF_DOOR int flock(int fd, int operation) noexcept {
-  return observed(fd, {Counter::others}, [=] {
-    const auto file = find_or_serve(fd);
-    return file ? lock_by(*file, [=](int own) { return raw::flock(own, operation); }) : real().flock(fd, operation);
-  });
-}
-HF_DOOR int lockf(int fd, int command, off_t bytes) {
-  return observed(fd, {Counter::others}, [=] {
-    const auto file = find_or_serve(fd);
-    return file ? lock_from_here(*file, command, bytes) : real().lockf(fd, command, bytes);
-  });
-}
-HF_DOOR int lockf64(int fd, int command, off64_t bytes) {
-  return observed(fd, {Counter::others}, [=] {
-    const auto file = find_or_serve(fd);
-    return file ? lock_from_here(*file, command, bytes) : real().lockf64(fd, command, bytes);
-  });
-}
 
 // ---- numbers
 
@@ -379,6 +307,8 @@ HF_DOOR int close(int fd) {
     const Status status = forget(fd);
     const ClosingCheckpoint checkpoint(fd);
     const int result = real().close(fd);
+    if (any_held) [[unlikely]]
+      forget_locks_of_closed();
     return status.ok() || result != 0 ? result : (errno = status.to_errno(), -1);
   });
 }
@@ -404,14 +334,14 @@ HF_DOOR int fcntl(int fd, int command, ...) {
   va_start(arguments, command);
   void* argument = va_arg(arguments, void*);
   va_end(arguments);
-  return control(fd, command, argument, real().fcntl);
+  return control(fd, command, argument, real().fcntl, HF_CALLER);
 }
 HF_DOOR int fcntl64(int fd, int command, ...) {
   va_list arguments;
   va_start(arguments, command);
   void* argument = va_arg(arguments, void*);
   va_end(arguments);
-  return control(fd, command, argument, real().fcntl64);
+  return control(fd, command, argument, real().fcntl64, HF_CALLER);
 }
 
 HF_DOOR void* mmap(void* address, size_t length, int protection, int flags, int fd, off_t offset) noexcept {

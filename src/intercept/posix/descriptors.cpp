@@ -16,6 +16,7 @@
 #include "base/coarse_clock.hpp"
 #include "base/ending.hpp"
 #include "catalog/probe.hpp"
+#include "intercept/posix/locks_as_one.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/settings.hpp"
@@ -285,11 +286,16 @@ Status forget(int fd) {
   if (!in_range(fd) || !watched_numbers[size_t(fd)].load(std::memory_order_acquire) || !of_this_process()) return Status();
   const OurCode ours_now;
   const Status drained = end_stand_in(fd);
-  if (const auto description = known(fd); description && description->is_locked_by_process()) (void)description->give_up_process_locks();
+  if (const auto description = known(fd); description && description->is_locked_by_process()) {
+    (void)description->give_up_process_locks();
+    forget_record_locks(description->path());
+  }
   auto last = replace(fd, nullptr);
   if (!last) return drained;
   const Status status = last->close();
   if (!status.ok()) complain(last->path(), status.sentence());
+  last.reset();
+  forget_locks_of_closed();
   return drained.ok() ? status : drained;
 }
 

@@ -20,6 +20,7 @@
 #include "redundant/membership/appenders.hpp"
 #include "redundant/membership/awaiting.hpp"
 #include "redundant/membership/likeness.hpp"
+#include "redundant/membership/lock_holders.hpp"
 #include "redundant/membership/membership.hpp"
 #include "redundant/membership/outlet.hpp"
 #include "redundant/membership/output.hpp"
@@ -115,6 +116,8 @@ class Hub {
   void came_of_append(int rank, const Frame& frame);
   void may_append(uint64_t file, const Appenders::Append& append);
   void came_of_pointer(const Process& process, const Frame& frame);
+  void came_of_lock(const Process& process, const Frame& frame);
+  static void answer_call(const Process& process, const Frame& frame, int64_t told);
   void came_of_telling(const Process& process, Word word);
   void let_tell(const std::vector<Awaiting::Who>& all);
   void came_of_failure(const Process& process, const Frame& frame);
@@ -140,6 +143,7 @@ class Hub {
   Appenders appenders_;
   Awaiting awaiting_;
   SharedPointers pointers_;
+  LockHolders locks_;
   OwnFailures failures_;
   Output output_;
   std::set<int> resumed_;  // teams that print something else until they join
@@ -268,6 +272,7 @@ void Hub::came(Talk& talk, const Frame& frame) {
   talk.process_->heard_ms = now_ms();
   if (frame.word == Word::asks_to_append || frame.word == Word::has_appended) return came_of_append(talk.process_->rank, frame);
   if (frame.word == Word::pointer) return came_of_pointer(*talk.process_, frame);
+  if (frame.word == Word::locks) return came_of_lock(*talk.process_, frame);
   if (frame.word == Word::failed) return came_of_failure(*talk.process_, frame);
   if (frame.word == Word::becomes) {
     talk.process_->becomes = text_of(frame.payload);
@@ -348,11 +353,22 @@ void Hub::came_of_pointer(const Process& process, const Frame& frame) {
   PointerCall call;
   if (frame.payload.size() != sizeof call) return;
   std::memcpy(static_cast<void*>(&call), frame.payload.data(), sizeof call);
+  answer_call(process, frame, pointers_.call(frame.subject, process.rank, frame.number, call));
+}
+
+void Hub::came_of_lock(const Process& process, const Frame& frame) {
+  LockedPart part;
+  if (frame.payload.size() != sizeof part) return;
+  std::memcpy(static_cast<void*>(&part), frame.payload.data(), sizeof part);
+  const bool may = locks_.call(frame.subject, process.rank, part);
+  if (part.what != LockedPart::gives_up) answer_call(process, frame, may ? 1 : 0);
+}
+
+void Hub::answer_call(const Process& process, const Frame& frame, int64_t told) {
   Frame answer;
   answer.word = Word::pointer, answer.subject = frame.subject, answer.number = frame.number;
-  const int64_t before = pointers_.call(frame.subject, process.rank, frame.number, call);
-  const auto* const at = reinterpret_cast<const std::byte*>(&before);
-  answer.payload.assign(at, at + sizeof before);
+  const auto* const at = reinterpret_cast<const std::byte*>(&told);
+  answer.payload.assign(at, at + sizeof told);
   (void)send_frame(process.socket.get(), answer, MSG_DONTWAIT);
 }
 
@@ -429,6 +445,7 @@ void Hub::let_tell(const std::vector<Awaiting::Who>& all) {
 // A program may end in one thread while another one appends.
 void Hub::look_whether_gone(int rank) {
   if (members_->living(rank) != 0) return;
+  locks_.gone(rank);
   for (const Appenders::Granted& granted : appenders_.gone(rank)) may_append(granted.file, granted.append);
 }
 

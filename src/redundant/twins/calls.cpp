@@ -17,6 +17,12 @@ namespace {
 
 constexpr size_t most_noted = 20;
 
+template <class Call>
+Bytes bytes_of_call(const Call& call) {
+  const auto* const at = reinterpret_cast<const std::byte*>(&call);
+  return {at, at + sizeof call};
+}
+
 }  // namespace
 
 Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) {
@@ -144,7 +150,7 @@ int64_t Twins::call_pointer(uint64_t file, const PointerCall& call) {
     if (decisions_.decides(subject)) {
       wait_until_it_may_tell(lock);
       wait_until_all_has_arrived(lock);
-      before = ask_the_hub(file, decisions_.number(subject) + 1, call, lock);
+      before = ask_the_hub(Word::pointer, file, decisions_.number(subject) + 1, bytes_of_call(call), lock);
       said_ = true;
       if (decisions_.decided_message(subject, std::as_bytes(std::span(&before, 1))) || is_followed()) send_soon();
       break;
@@ -156,12 +162,27 @@ int64_t Twins::call_pointer(uint64_t file, const PointerCall& call) {
   return before;
 }
 
-int64_t Twins::ask_the_hub(uint64_t file, uint64_t number, const PointerCall& call, std::unique_lock<std::mutex>& lock) {
+bool Twins::call_lock(uint64_t file, const LockedPart& part) {
+  if (place_.ranks == 1 || joining_) return true;
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  const uint64_t number = ++locks_called_;
+  if (part.what != LockedPart::gives_up) return ask_the_hub(Word::locks, file, number, bytes_of_call(part), lock) != 0;
+  put_to_hub(Word::locks, file, number, bytes_of_call(part));
+  lock.unlock();
+  flush(hub());
+  return true;
+}
+
+void Twins::put_to_hub(Word word, uint64_t file, uint64_t number, Bytes call) {
   Frame frame;
-  frame.word = Word::pointer, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.subject = file, frame.number = number;
-  const auto* const at = reinterpret_cast<const std::byte*>(&call);
-  frame.payload.assign(at, at + sizeof call);
+  frame.word = word, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.subject = file, frame.number = number;
+  frame.payload = std::move(call);
   put(most_teams, frame);
+}
+
+int64_t Twins::ask_the_hub(Word word, uint64_t file, uint64_t number, Bytes call, std::unique_lock<std::mutex>& lock) {
+  put_to_hub(word, file, number, std::move(call));
   const auto mine = pointed_.emplace(std::pair(file, number), std::nullopt).first;
   lock.unlock();
   flush(hub());

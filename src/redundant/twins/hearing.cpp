@@ -28,6 +28,7 @@ bool Twins::read_from(int number) {
   if (got > 0 && way.reader.add(ByteView(buffer.data(), size_t(got)))) {
     while (auto frame = way.reader.next()) came(number, *frame);
     flush_while_hearing();
+    tell_of_a_lost_leader();
     return true;
   }
   server_.forget(way.socket.get());
@@ -38,6 +39,16 @@ bool Twins::read_from(int number) {
   lock.unlock();
   flush_while_hearing();
   return true;
+}
+
+void Twins::tell_of_a_lost_leader() {
+  std::function<void()> then;
+  {
+    std::lock_guard lock(mutex_);
+    if (successions_told_ != successions_) then = when_a_leader_is_lost_;
+    successions_told_ = successions_;
+  }
+  if (then) then();
 }
 
 void Twins::came(int way, Frame& frame) {

@@ -8,6 +8,7 @@
 
 #include "redundant/compare/meetings.hpp"
 #include "redundant/map.hpp"
+#include "redundant/membership/lock_holders.hpp"
 #include "redundant/membership/shared_pointers.hpp"
 #include "redundant/orders.hpp"
 #include "redundant/progress.hpp"
@@ -56,6 +57,9 @@ class Replica {
   virtual void end_append(uint64_t /*file*/, uint64_t /*number*/) {}
   // A call on a file pointer that ranks share, once for all replicas: where it stood before, or -1.
   virtual int64_t call_pointer(uint64_t /*file*/, const PointerCall&) { return -1; }
+  // By the leader, to whom the kernel has given a lock: whether another rank holds one that forbids it. Its own leader was lost then, or it has just given it up.
+  // Of a part that is given up it is said before the kernel hears of it, and always true.
+  virtual bool call_lock(uint64_t /*file*/, const LockedPart&) { return true; }
   // A call on a file that each replica has for itself has failed, or was cut short, at a place that all have the same number for. Returns everybody's answer:
   // how much was done, or a negative errno. Never returns where the others could do it: this team is lost then, with the sentence `why`.
   virtual int64_t answer_of_failure(uint64_t /*place*/, int64_t answer, const std::string& /*why*/) { return answer; }
@@ -99,6 +103,8 @@ class Replica {
   virtual bool rehearses() const { return false; }
   // No twin lives any more.
   virtual bool is_alone() = 0;
+  // Called by a thread of the replica's own each time that a leader was lost. It must not wait.
+  virtual void when_a_leader_is_lost(std::function<void()>) {}
   // How many losses of a leader this process knows of: what a lost one had not made durable is to be written again.
   virtual uint32_t successions() = 0;
   // What this job does is written down for a team that may be started again.

@@ -69,6 +69,7 @@ class Twins final : public Replica, public Sharing {
   }
   void begin_append(uint64_t file, uint64_t number) override;
   void end_append(uint64_t file, uint64_t number) override;
+  bool call_lock(uint64_t file, const LockedPart& part) override;
   int64_t call_pointer(uint64_t file, const PointerCall& call) override;
   int64_t answer_of_failure(uint64_t place, int64_t answer, const std::string& why) override;
   std::string becomes(const std::string& program) override;
@@ -111,6 +112,10 @@ class Twins final : public Replica, public Sharing {
   bool is_joining() override { return joining_; }
   uint64_t next_open(uint64_t name) override;
   void resumes_from(uint64_t subject) override;
+  void when_a_leader_is_lost(std::function<void()> then) override {
+    std::lock_guard lock(mutex_);
+    when_a_leader_is_lost_ = std::move(then);
+  }
   void when_joined(std::function<void()> then) override { when_joined_ = std::move(then); }
   [[noreturn]] void cannot_catch_up(const std::string& why) override;
   void in_child();
@@ -140,7 +145,8 @@ class Twins final : public Replica, public Sharing {
   void wait_for_more(std::unique_lock<std::mutex>& lock);
   void wait_while_full(std::unique_lock<std::mutex>& lock);
   void wait_until_all_has_arrived(std::unique_lock<std::mutex>& lock);
-  int64_t ask_the_hub(uint64_t file, uint64_t number, const PointerCall& call, std::unique_lock<std::mutex>& lock);
+  void put_to_hub(Word word, uint64_t file, uint64_t number, Bytes call);
+  int64_t ask_the_hub(Word word, uint64_t file, uint64_t number, Bytes call, std::unique_lock<std::mutex>& lock);
   void wait_until_it_may_tell(std::unique_lock<std::mutex>& lock);
   void await_all();
   void say_that_it_awaits();
@@ -169,6 +175,7 @@ class Twins final : public Replica, public Sharing {
   void flush();
   void flush(Way& way) { (void)way.flush(mutex_, true); }
   void flush_while_hearing();
+  void tell_of_a_lost_leader();
   void serve_flushing();
   void serve_sending();
   void serve_alive();
@@ -202,7 +209,7 @@ class Twins final : public Replica, public Sharing {
   // Of a team that resumes: until it has joined, its opens by name, and those names by the subjects that it has given them.
   std::atomic<bool> joining_{false};
   bool log_is_over_ = false, had_matches_ = false, looks_for_its_place_ = false, told_that_beyond_ = false, may_go_beyond_ = false;
-  std::function<void()> when_joined_;
+  std::function<void()> when_joined_, when_a_leader_is_lost_;
   std::vector<std::pair<int, Frame>> early_frames_;  // of twins, which count from where it joins on
   std::set<uint64_t> resumed_from_;                  // subjects of what it has read
   std::unordered_map<uint64_t, uint64_t> early_opens_, early_names_, aliases_;
@@ -238,7 +245,8 @@ class Twins final : public Replica, public Sharing {
   std::atomic<int64_t> lease_ms_{0};              // until when the hub lets this process live
   std::atomic<bool> said_{false};                 // something about messages, which may not have arrived; where all are awaited, anything
   bool asks_to_tell_ = false, may_tell_ = false;  // of messages
-  uint32_t successions_ = 0;
+  uint32_t successions_ = 0, successions_told_ = 0;
+  uint64_t locks_called_ = 0;
   transport::Server server_;
 };
 

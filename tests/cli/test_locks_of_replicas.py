@@ -1,0 +1,129 @@
+"""holdfast run --replicas: a lock of fcntl, lockf or flock is taken once for all replicas of a rank, and outlives its leader."""
+import fcntl
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import unittest
+
+from replicated import ReplicatedTest
+
+SOURCE = os.path.join(os.path.dirname(__file__), "locks.c")
+HOWS = ("record", "open", "lockf", "flock", "beside", "try")
+
+DATABASE = """
+import sqlite3
+db = sqlite3.connect("db")
+db.execute("create table t(a int, b text)")
+for i in range(40):
+    db.execute("insert into t values(?, ?)", (i, "x" * i))
+    db.commit()
+db.execute("delete from t where a < 10")
+db.commit()
+db.execute("vacuum")
+db.close()
+"""
+
+
+class LocksOfReplicas(ReplicatedTest):
+    def locks(self, name=None):
+        compiler = [f"mpicc.{name}", "-DWITH_MPI"] if name else ["cc"]
+        subprocess.run([*compiler, SOURCE, "-o", self.path("locks")], check=True)
+        return self.path("locks")
+
+    def check_counter(self, ranks, times):
+        self.assertEqual(int(self.read("counter")), ranks * times)
+        seen = [int(line) for rank in range(ranks) for line in self.read(f"seen.{rank}").splitlines()]
+        self.assertEqual(sorted(seen), list(range(ranks * times)))
+
+    def clear(self):
+        for name in os.listdir(self.dir):
+            if name in ("counter", "beside") or name.startswith("seen."):
+                os.unlink(self.path(name))
+
+    def until(self, condition):
+        deadline = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
+    def counted(self):
+        return int(self.read("counter") or 0) if os.path.exists(self.path("counter")) else 0
+
+    def is_locked(self):
+        with open(self.path("counter"), "rb+") as file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return True
+            return False
+
+    def test_every_kind_of_lock_is_taken_once(self):
+        program = self.locks()
+        for how in HOWS:
+            with self.subTest(how):
+                self.replicas(program, how, "5", "0")
+                self.check_counter(1, 5)
+                self.clear()
+
+    def test_a_database_is_the_native_one(self):
+        self.replicas(sys.executable, "-c", DATABASE)
+        replicated = self.path("db")
+        os.rename(replicated, self.path("db.replicated"))
+        subprocess.run([sys.executable, "-c", DATABASE], cwd=self.dir, check=True)
+        with open(self.path("db"), "rb") as native, open(self.path("db.replicated"), "rb") as file:
+            self.assertEqual(native.read(), file.read())
+        with sqlite3.connect(self.path("db.replicated")) as database:
+            self.assertEqual(database.execute("pragma integrity_check").fetchall(), [("ok",)])
+
+    def test_a_lock_outlives_the_leader_that_has_taken_it(self):
+        program = self.locks()
+        job = self.start(program, "record", "1", "-1")
+        self.until(lambda: os.path.exists(self.path("counter")) and self.is_locked())
+        process = self.process_of(0, 0)
+        os.kill(process, signal.SIGKILL)
+        self.until(lambda: not os.path.exists(f"/proc/{process}"))
+        self.until(self.is_locked)
+        open(self.path("go"), "w").close()
+        _, err = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertIn("team 1 goes on alone", err)
+        self.assertFalse(self.is_locked())
+        self.check_counter(1, 1)
+
+    def test_a_lock_that_another_process_holds_is_waited_for_and_refused_alike(self):
+        program = self.locks()
+        for how in ("record", "try"):
+            with self.subTest(how):
+                with open(self.path("counter"), "wb+") as file:
+                    fcntl.lockf(file, fcntl.LOCK_EX)
+                    job = self.start(program, how, "5", "0")
+                    self.process_of(0, 0)
+                    time.sleep(0.5)
+                    self.assertIsNone(job.poll())
+                    os.kill(self.process_of(0, 0), signal.SIGKILL)  # it waits for the lock, and so does the next one
+                    time.sleep(0.5)
+                    self.assertIsNone(job.poll())
+                _, err = job.communicate(timeout=60)
+                self.assertEqual(job.returncode, 0, err)
+                self.check_counter(1, 5)
+                self.clear()
+
+    def test_ranks_exclude_each_other_while_a_team_is_lost(self):
+        for name, launcher in self.launchers():
+            for how, options in (("record", []), ("beside", ["--relaunch", "1"])):
+                with self.subTest(name, how=how, options=options):
+                    job = self.start(*options, *launcher, self.locks(name), how, "15", "20")
+                    process = self.process_of(0, 0, 2)
+                    self.until(lambda: self.counted() > 5)
+                    os.kill(process, signal.SIGKILL)
+                    _, err = job.communicate(timeout=60)
+                    self.assertEqual(job.returncode, 0, err)
+                    self.check_counter(2, 15)
+                    self.clear()
+
+
+if __name__ == "__main__":
+    unittest.main()
