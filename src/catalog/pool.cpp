@@ -444,6 +444,16 @@ Result<Member> prepare_pool_member(const Located& file, int index, const std::st
   return member_of(fresh, index);
 }
 
+std::vector<std::string> take_anew(const std::vector<std::string>& directories, const std::string& pool_id, uint64_t deadline_ms) {
+  std::vector<std::string> paths, taken;
+  for (const std::string& directory : directories) paths.push_back(absolute_target(directory));
+  for (Probe& probe : probe_directories(paths, {}, deadline_ms)) {
+    const bool can_be_taken = probe.reachable() && !probe.pool && check_can_join(probe);
+    if (can_be_taken && join(probe, pool_id, deadline_ms)) taken.push_back(probe.path);
+  }
+  return taken;
+}
+
 namespace {
 
 // Racks of the members as far as the file of domains knows their nodes. A node that it does not name is a rack of its own.

@@ -34,6 +34,8 @@ Result<TargetSet> look_at_pool(const std::vector<std::string>& directories, uint
 // A directory of a pool, or an empty one that is made one, that is to take the place of the file's member `index`. The file's manifest alone
 // tells of it, once the file is there. It must be no other member's, nor of another member's node.
 Result<Member> prepare_pool_member(const Located& file, int index, const std::string& new_path, const Settings& settings);
+// Those of `directories` that answer, are empty and have no marker are made directories of the pool, as when a job begins. Their addresses.
+std::vector<std::string> take_anew(const std::vector<std::string>& directories, const std::string& pool_id, uint64_t deadline_ms);
 // Of `candidates`, directories of pools, one for each of the file's members that are lost, as far as there are some. None is of a node that keeps a
 // part of the file.
 Result<std::vector<std::pair<int, std::string>>> choose_live(const Located& file, const std::vector<std::string>& candidates,

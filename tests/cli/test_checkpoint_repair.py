@@ -15,6 +15,32 @@ class CheckpointRepair(CheckpointTest):
     def findings(self, step=10):
         return [line.split(", ")[-1] for line in self.holdfast("checkpoints", "--verify", expect=None).stdout.splitlines() if f"step {step}," in line]
 
+    def test_a_node_whose_disk_was_replaced_is_taken_anew(self):
+        """Without a job: its agent answers, and its directory is empty."""
+        self.lose("n2", "n5")
+        self.holdfast("agents", "start", "--node", "n2", self.path("holdfast-nodes", "n2"))
+        said = self.holdfast("checkpoints").stderr.splitlines()
+        self.assertIn("n2 is empty and has no marker: is a mount missing there? If not, the next job takes it anew", said[0])
+        self.assertTrue(said[1].endswith("n5 does not answer"), said)
+        refused = self.holdfast("checkpoints", "--repair", "10", expect=3)
+        self.assertIn("rs:4+2 needs 6 nodes and 5 answer: start agents on more of them", refused.stderr)
+        self.holdfast("agents", "start", "--node", "n5", self.path("holdfast-nodes", "n5"))
+        done = self.holdfast("checkpoints", "--repair", "10")
+        self.assertEqual(done.stdout, "checkpoint 10: 3 of 3 files made anew\n")
+        self.assertIn("n5 is empty, and is taken anew", done.stderr)
+        self.assertEqual(self.findings(), ["0 findings"] * 3)
+        self.lose("n1", "n3")
+        self.assert_readable()
+
+    def test_what_is_no_empty_directory_is_not_taken(self):
+        self.lose("n2")
+        self.holdfast("agents", "start", "--node", "n2", self.path("holdfast-nodes", "n2"))
+        with open(self.path("holdfast-nodes", "n2", "somebodys"), "w") as file:
+            file.write("data\n")
+        self.assertIn("n2 has no target marker", self.holdfast("checkpoints").stderr)
+        self.holdfast("checkpoints", "--repair", "10", expect=3)
+        self.assertEqual(os.listdir(self.path("holdfast-nodes", "n2")), ["somebodys"])
+
     def start_agents(self):
         """Those of all nodes again; what was wiped is an empty directory."""
         self.run_job("true", "--drain", "none")

@@ -13,6 +13,7 @@
 
 #include "base/node_path.hpp"
 #include "base/say.hpp"
+#include "catalog/pool.hpp"
 #include "checkpoint/drain.hpp"
 #include "checkpoint/leftovers.hpp"
 #include "checkpoint/pattern.hpp"
@@ -25,6 +26,7 @@
 #include "cli/job/live_runs.hpp"
 #include "cli/output.hpp"
 #include "layout/pack.hpp"
+#include "target/address.hpp"
 
 namespace holdfast::cli {
 
@@ -298,19 +300,40 @@ int drop(const Survey& survey, const std::string& step, const Settings& settings
                                              step, fmt::join(away, ", "))));
 }
 
+// Those that answer. Nodes of this step that lost their disks and answer again are among them: who repairs says that no mount is missing there.
+std::vector<std::string> nodes_for(const Survey& survey, const std::string& step, const Settings& settings) {
+  std::vector<std::string> nodes = survey.live;
+  std::set<std::string> wiped;
+  std::string pool_id;
+  for (const catalog::FoundVersion& one : survey.versions) {
+    if (std::to_string(one.manifest.version->step) != step) continue;
+    const layout::Manifest& manifest = layout::stored(one.manifest);
+    pool_id = manifest.set_id;
+    for (const layout::ManifestMember& member : manifest.members)
+      if (std::count(survey.lost.begin(), survey.lost.end(), member.path) > 0) wiped.insert(member.path);
+  }
+  if (wiped.empty()) return nodes;
+  for (const std::string& node : catalog::take_anew({wiped.begin(), wiped.end()}, pool_id, settings.deadline_ms)) {
+    say("holdfast: {} is empty, and is taken anew\n", node);
+    nodes.push_back(node);
+  }
+  return nodes;
+}
+
 // Never changed in place: what lacks something is written again.
 int repair(const Survey& survey, const std::string& step, const Settings& settings) {
   catch_interrupts();
   int code = exit_ok;
   uint64_t looked_at = 0, renewed = 0;
   std::set<std::string> stores;
+  const std::vector<std::string> nodes = nodes_for(survey, step, settings);
   for (const catalog::FoundVersion& one : survey.versions) {
     if (interrupted()) return exit_stopped;
     const layout::Version& version = *one.manifest.version;
     if (std::to_string(version.step) != step) continue;
     ++looked_at;
     if (!stores.insert(layout::stored(one.manifest).file_id).second) continue;  // with its pack
-    const auto done = renew_version(one, survey.live, settings);
+    const auto done = renew_version(one, nodes, settings);
     if (!done) code = std::max(code, fail_for(version.file, done.status()));
     else if (*done) renewed += layout::versions_in(layout::stored(one.manifest));
   }
@@ -377,6 +400,23 @@ int drain(const Survey& survey, const std::vector<std::string>& what, const Sett
   return exit_ok;
 }
 
+// A directory that answers may be no member of the pool: of a node whose disk was replaced, or is not mounted.
+void say_who_is_lost(const Survey& survey, const Settings& settings) {
+  std::map<std::string, std::string> reasons;  // of those that answer
+  const auto pool =
+      survey.lost.empty() ? Result<catalog::TargetSet>(catalog::TargetSet()) : catalog::look_at_pool(settings.local, settings.deadline_ms);
+  if (pool)
+    for (const catalog::Member& member : pool->members)
+      if (!member.usable() && !target::is_unreached(member.path)) reasons[member.path] = member.lost.sentence();
+  for (const std::string& node : survey.lost) {
+    const auto reason = reasons.find(node);
+    if (reason == reasons.end()) say("holdfast: {} does not answer\n", node);
+    else if (reason->second.ends_with('?'))
+      say("holdfast: {} If not, the next job takes it anew, and so does: holdfast checkpoints --repair STEP\n", reason->second);
+    else say("holdfast: {}\n", reason->second);
+  }
+}
+
 int checkpoints(const CheckpointsOptions& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
@@ -399,7 +439,7 @@ int checkpoints(const CheckpointsOptions& options) {
     print_json({{"checkpoints", list}, {"live", survey->live}, {"lost", survey->lost}});
   } else {
     print_standings(all);
-    for (const std::string& node : survey->lost) say("holdfast: {} does not answer\n", node);
+    say_who_is_lost(*survey, *settings);
   }
   return exit_ok;
 }
