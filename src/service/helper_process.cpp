@@ -10,8 +10,6 @@
 
 #include <cerrno>
 
-#include <fmt/format.h>
-
 #include "base/raw_syscalls.hpp"
 
 namespace holdfast::service {
@@ -58,8 +56,7 @@ Status start_helper(const std::string& executable, const std::vector<std::string
   for (int fd = 0; fd < first_helper_descriptor; ++fd) posix_spawn_file_actions_addopen(&actions.files, fd, "/dev/null", O_RDWR, 0);
   for (size_t i = 0; i < descriptors.size(); ++i) {
     handed.emplace_back(raw::fcntl(descriptors[i], F_DUPFD_CLOEXEC, handed_above));
-    if (!handed.back())
-      return Status(Kind::io, fmt::format("{}: there may be too few open files; allow more with: ulimit -n 1024", executable), errno);
+    if (!handed.back()) return Status(Kind::io, executable + ": there may be too few open files; allow more with: ulimit -n 1024", errno);
     posix_spawn_file_actions_adddup2(&actions.files, handed.back().get(), first_helper_descriptor + int(i));
   }
   posix_spawn_file_actions_addclosefrom_np(&actions.files, first_helper_descriptor + int(descriptors.size()));
