@@ -373,11 +373,12 @@ class Test:
 
     def writes(self, job):
         """Whether it does, else it never will. Now and then a rank asks in MPI_Init for what the fence is about to deliver. Slurm 22.05 then looks for the other rank's node
-        among those of the allocation, not of the step: it asks the other team's, where nobody answers."""
+        among those of the allocation, not of the step: it asks the other team's, where nobody answers. A start may ask so and be well, when the fence comes soon."""
         out, wrong = self.directory / "out", self.wrong_questions()
-        is_written = lambda: out.exists() and out.stat().st_size > 100_000  # noqa: E731
-        self.wait_until(lambda: job.poll() is not None or is_written() or self.wrong_questions() > wrong, "it writes")
-        return job.poll() is not None or is_written()
+        is_well = lambda: job.poll() is not None or (out.exists() and out.stat().st_size > 100_000)  # noqa: E731
+        begun = time.monotonic()
+        self.wait_until(lambda: is_well() or (time.monotonic() - begun > 25 and self.wrong_questions() > wrong), "it writes", seconds=60)
+        return is_well()
 
     def wrong_questions(self):
         """By a node of the second team to one of the first."""
