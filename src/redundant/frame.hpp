@@ -10,7 +10,7 @@
 
 namespace holdfast::redundant {
 
-inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 8, secret, {}}; }
+inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 9, secret, {}}; }
 
 enum class Word : uint16_t {
   // to the hub
@@ -71,6 +71,9 @@ enum class Word : uint16_t {
   locks,    // with the hub, about a lock of a file; `subject` the file, `number` the call; payload: which part, or whether it may be taken
   failed,  // with the hub, about a call on a file of the replica's own; `subject` its place, `number` the answer, to it and then of all; payload: why
   becomes,  // with the hub: this process is about to become another program; payload: which. Back, when all its twins are about to, too
+  // between twins: the sender waits for the outcome of its `number`-th call on the subject, or for that answer; `rank`: its Claim::Proof; payload: which call
+  waits_in_call,
+  waits_for_answer,
 };
 
 // What the receiver was about to do, with the call that has that outcome.

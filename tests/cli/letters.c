@@ -1,4 +1,5 @@
-/* Writes letters, each to a file of its own: letters WORD [FIRST]. It makes letter.N when make.N is there, and writes it when write.N is. */
+/* Writes letters, each to a file of its own: letters WORD [FIRST [ELSEWHERE]]. It makes letter.N when make.N is there, and writes it when write.N is. With ELSEWHERE it makes
+   that file instead of writing its first letter. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ int main(int count, char **words) {
     const int fd = open(name, O_CREAT | O_WRONLY | O_TRUNC, 0666);
     if (fd < 0) return 1;
     wait_for("write", i);
+    if (count > 3 && i == atoi(words[2])) close(open(words[3], O_CREAT | O_WRONLY, 0666));
     if (write(fd, word + i, 1) != 1 || close(fd) != 0) return 1;
   }
   return 0;

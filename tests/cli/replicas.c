@@ -8,6 +8,7 @@
 #include <glob.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -557,6 +558,28 @@ static int is_of_team(char team) {
   return at && at[sizeof variable - 1] == team;
 }
 
+/* The second replica makes another call than the others where both can wait for each other: HOW is file (it writes another one), or asks (the time). */
+static int parts_company(const char *how) {
+  const int is_other = is_of_team('1'), writes_other = is_other && !strcmp(how, "file");
+  FILE *one = fopen("one", "w"), *two = fopen("two", "w");
+  fputs("the same\n", one), fflush(one);
+  if (is_other && !strcmp(how, "asks")) (void)time(NULL);
+  fputs("elsewhere\n", writes_other ? two : one), fflush(writes_other ? two : one);
+  return fclose(one) || fclose(two);
+}
+
+/* The same lines, small buffers, and the time decides which of them fills first. */
+static int fills_by_time(void) {
+  FILE *files[2] = {fopen("one", "w"), fopen("two", "w")};
+  for (int i = 0; i < 2; ++i) setvbuf(files[i], NULL, _IOFBF, 64);
+  for (int i = 0; i < 4000; ++i) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    fputs("same\n", files[(uint32_t)now.tv_nsec * 2654435761u >> 16 & 1]);
+  }
+  return fclose(files[0]) || fclose(files[1]);
+}
+
 /* The second replica alone has no descriptor left to open a file with: HOW is r or w. */
 static int alone(const char *path, const char *how) {
   FILE *out = fopen("out", "w");
@@ -677,6 +700,8 @@ int main(int count, char **words) {
   if (!strcmp(what, "processor")) return processor(path);
   if (!strcmp(what, "uptime")) return uptime(path);
   if (!strcmp(what, "pipes")) return pipes(path);
+  if (!strcmp(what, "parts_company")) return parts_company(path);
+  if (!strcmp(what, "fills_by_time")) return fills_by_time();
   if (!strcmp(what, "alone") && count > 3) return alone(path, words[3]);
   if (!strcmp(what, "fills") && count > 5) return fills(path, words[3], words[4], words[5]);
   if (!strcmp(what, "slowdiffer")) return slowdiffer(path);

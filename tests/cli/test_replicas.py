@@ -202,6 +202,22 @@ class Replicas(ReplicatedTest):
         for word in ("rank 0", self.path("file"), "a write of", "at 16"):
             self.assertIn(word, done.stderr)
 
+    def test_replicas_that_wait_for_each_other_at_two_places_are_stopped(self):
+        leader = f"{self.path('one')}, a write of 10 bytes at 9"
+        for how, other in (("file", f"{self.path('two')}, a write of 10 bytes at 0"), ("asks", "a question about the time")):
+            done = self.replicas(PROGRAM, "parts_company", how, expect=120)
+            self.assertIn(f"the replicas of rank 0 differ: {other} (team 0 waits at {leader})", done.stderr)
+            self.assertEqual((self.read("one"), self.read("two")), ("the same\n", ""))
+        done = self.replicas(PROGRAM, "parts_company", "file", replicas=3)
+        self.assertIn("rank 0 of team 1 differs from the others: ", done.stderr)
+        self.assertEqual((self.read("one"), self.read("two")), ("the same\nelsewhere\n", ""))
+        done = self.replicas("--rehearse", PROGRAM, "parts_company", "asks")
+        self.assertIn("rank 0 of team 1 makes another call than team 0", done.stderr)
+
+    def test_own_clocks_that_fill_other_buffers_stop_the_job(self):
+        self.replicas(PROGRAM, "fills_by_time")
+        self.assertIn("the replicas of rank 0 differ: ", self.replicas("--clock", "own", PROGRAM, "fills_by_time", expect=120).stderr)
+
     def test_threads_that_read_one_file_do_not_disturb_each_other(self):
         native = subprocess.run([PROGRAM, "readers", "input"], cwd=self.dir, capture_output=True, text=True, check=True)
         for options in ([], ["--compare", "messages"]):

@@ -165,12 +165,12 @@ class ResumedTeams(ReplicatedTest):
                 self.assertRegex(err, r"rank \d of team 2 (cannot catch up: .* is not what |does not go on as the others do: .*ck/ck\.\d+\.\d, )")
                 self.assertNotIn("as team 3", err)
 
-    def joined_at_a_name(self, word, restarted):
+    def joined_at_a_name(self, word, *restarted):
         """The job, when a team is a member that has made letter.1 together with the other one, and nothing of what it writes was compared yet."""
         program = self.path("letters")
         subprocess.run(["cc", "-O2", "-o", program, LETTERS], check=True)
         self.let(0)
-        job = self.start("--restart-command", f"{program} {restarted} 1", program, word)
+        job = self.start("--restart-command", " ".join([program, restarted[0], "1", *restarted[1:]]), program, word)
         self.process_of(1, 0)
         self.until("the first letter is there", lambda: os.path.exists(self.path("letter.0")) and self.read("letter.0") == word[0], job)
         self.kill(0, 0)
@@ -194,6 +194,15 @@ class ResumedTeams(ReplicatedTest):
         self.assertEqual([self.read(f"letter.{i}") for i in (0, 1, 2)], ["a", "b", "c"], err)
         self.assertRegex(err, r"rank 0 of team 2 does not go on as the others do: .*letter\.1, a write of 1 bytes at 0; team 1 goes on alone")
         self.assertNotIn("as team 3", err)
+
+    def test_one_that_goes_on_to_another_file_is_refused_also_when_it_is_a_member(self):
+        job = self.joined_at_a_name("abc", "abc", "elsewhere")
+        self.let(2)
+        _, err = self.finish(job)
+        self.assertEqual([self.read(f"letter.{i}") for i in (0, 1, 2)], ["a", "b", "c"], err)
+        self.assertFalse(os.path.exists(self.path("elsewhere")))
+        self.assertRegex(err, r"rank 0 of team 2 does not go on as the others do: .*elsewhere, its open \(team 1 waits at .*letter\.1, a write of 1 bytes at 0\); "
+                              "team 1 goes on alone")
 
     def test_one_whose_bytes_were_the_same_is_as_good_as_the_others(self):
         job = self.joined_at_a_name("abc", "abX")

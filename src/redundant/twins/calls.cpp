@@ -28,6 +28,7 @@ Bytes bytes_of_call(const Call& call) {
 Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) {
   const Busy now;
   std::unique_lock lock(mutex_);
+  counts_this_thread();
   progress_.calls();
   if (joining_ && claim.looks != 0) {
     lock.unlock();
@@ -74,7 +75,7 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
       carry_out(subject, claim, act, successions_ != successions, is_noted, lock);
       continue;
     }
-    wait_for_more(lock);
+    wait_at(subject, meetings_.number(subject), &what, lock);
   }
 }
 
@@ -137,6 +138,7 @@ void Twins::put_about_append(Word word, uint64_t file, uint64_t number) {
 int64_t Twins::call_pointer(uint64_t file, const PointerCall& call) {
   const Busy now;
   std::unique_lock lock(mutex_);
+  counts_this_thread();
   progress_.asks();
   file = known_as(file);
   const uint64_t subject = name_subject(file);
@@ -155,7 +157,7 @@ int64_t Twins::call_pointer(uint64_t file, const PointerCall& call) {
       if (decisions_.decided_message(subject, std::as_bytes(std::span(&before, 1))) || is_followed()) send_soon();
       break;
     }
-    if (!reads_on()) wait_for_more(lock);
+    if (!reads_on()) wait_at(subject, decisions_.number(subject) + 1, nullptr, lock);
   }
   pointing_.erase(file);
   changed_.notify_all();
@@ -293,11 +295,12 @@ void Twins::decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) {
   if (busy || joining_ || (orders_.clock == TeamOrders::Clock::own && is_clock(subject))) return ask(given, answer);
   const Busy now;
   std::unique_lock lock(mutex_);
+  counts_this_thread();
   progress_.asks();
   for (;;) {
     if (decisions_.next(subject, answer)) return;
     if (decisions_.decides(subject)) break;
-    if (!reads_on()) wait_for_more(lock);
+    if (!reads_on()) wait_at(subject, decisions_.number(subject) + 1, nullptr, lock);
   }
   ask(given, answer);
   if (is_followed() || decisions_.awaits_all()) said_ = true, send_soon();
@@ -309,12 +312,13 @@ Bytes Twins::answer(uint64_t subject, const std::function<Bytes()>& ask) {
   if (busy || joining_) return ask();
   const Busy now;
   std::unique_lock lock(mutex_);
+  counts_this_thread();
   progress_.asks();
   Bytes told;
   for (;;) {
     if (decisions_.next_message(subject, told) == Decisions::Known::yes) return told;
     if (decisions_.decides(subject)) break;
-    if (!reads_on()) wait_for_more(lock);
+    if (!reads_on()) wait_at(subject, decisions_.number(subject) + 1, nullptr, lock);
   }
   lock.unlock();  // a file system may take its time, and twins are heard meanwhile
   told = ask();
@@ -368,13 +372,15 @@ void Twins::give(int team, uint64_t subject, uint64_t index, ByteView head, Byte
 }
 
 std::optional<Bytes> Twins::take(uint64_t subject, uint64_t index, uint32_t epoch) {
+  static const std::function<std::string()> what = [] { return std::string("a read that the replicas share out"); };
   const Busy now;
   std::unique_lock lock(mutex_);
+  counts_this_thread();
   subject = known_as(subject);
   for (;;) {
     if (auto piece = pieces_.find(subject, meetings_.number(subject) + 1, index)) return piece;
     if (meetings_.epoch() != epoch) return std::nullopt;
-    changed_.wait(lock);
+    wait_at(subject, meetings_.number(subject) + 1, &what, lock);
   }
 }
 
@@ -395,6 +401,7 @@ Replica::Known Twins::known(uint64_t subject, Bytes& answer) {
   if (joining_) return Known::mine;
   const Busy now;
   std::unique_lock lock(mutex_);
+  counts_this_thread();
   do {
     switch (decisions_.next_message(subject, answer)) {
       case Decisions::Known::yes: return Known::yes;

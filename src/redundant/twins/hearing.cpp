@@ -109,7 +109,8 @@ void Twins::came_of_twin(int way, Frame& frame, Outbox& out) {
     if (sent_) sent_->take(frame, meetings_, out), report_found();
   } else if (frame.word == Word::piece) {
     if (meetings_.lives(frame.team)) pieces_.take(std::move(frame), meetings_.number(frame.subject));
-  } else meetings_.take(frame, out);
+  } else if (frame.word == Word::waits_in_call || frame.word == Word::waits_for_answer) take_standing(frame);
+  else meetings_.take(frame, out);
 }
 
 // Under the lock.

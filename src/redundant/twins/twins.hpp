@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "redundant/compare/sent.hpp"
+#include "redundant/compare/standstill.hpp"
 #include "redundant/decisions/decisions.hpp"
 #include "redundant/log/catch_up.hpp"
 #include "redundant/log/join.hpp"
@@ -143,6 +144,13 @@ class Twins final : public Replica, public Sharing {
   bool says_where_it_is();
   void carry_out(uint64_t subject, const Claim& claim, const Act& act, bool again, bool& is_noted, std::unique_lock<std::mutex>& lock);
   void wait_for_more(std::unique_lock<std::mutex>& lock);
+  void counts_this_thread();
+  // `what`: of a call; null: it waits for an answer.
+  void wait_at(uint64_t subject, uint64_t number, const std::function<std::string()>* what, std::unique_lock<std::mutex>& lock);
+  bool stands_still() const;
+  void look_whether_all_stand();
+  void take_standing(const Frame& frame);
+  void judge_standstill(const Standing& own);
   void wait_while_full(std::unique_lock<std::mutex>& lock);
   void wait_until_all_has_arrived(std::unique_lock<std::mutex>& lock);
   void put_to_hub(Word word, uint64_t file, uint64_t number, Bytes call);
@@ -230,6 +238,16 @@ class Twins final : public Replica, public Sharing {
   Meetings meetings_;
   Decisions decisions_;
   Pieces pieces_;
+  // Where the thread waits, or has waited last, and in which epoch that was told. Of one thread alone, which all know that wait.
+  struct Stands {
+    Standing there = {};
+    const std::function<std::string()>* what = nullptr;  // while it waits in a call
+    int64_t since_ms = 0;
+    bool now = false;
+    uint32_t told_epoch = ~uint32_t(0);
+  } stands_;
+  unsigned callers_ = 0;  // threads that have called
+  Standstill standstill_;
   std::unique_ptr<SentMessages> sent_;                                       // none where messages are not compared
   std::map<std::pair<uint64_t, uint64_t>, bool> may_append_;                 // by file and call of those who wait for their turn
   std::set<uint64_t> pointing_;                                              // files on whose shared pointer a thread calls

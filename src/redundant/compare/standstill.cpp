@@ -1,0 +1,42 @@
+#include "redundant/compare/standstill.hpp"
+
+#include <fmt/format.h>
+
+#include "redundant/map.hpp"
+
+namespace holdfast::redundant {
+
+namespace {
+
+constexpr uint64_t waits_there = uint64_t(1) << 34;
+
+Claim claim_of(const Standing& place, uint64_t proof) {
+  return {.call = waits_there + (place.is_question ? 1 : 0), .at = place.subject, .bytes = place.number, .proof = proof};
+}
+
+}  // namespace
+
+std::optional<Standstill::Found> Standstill::judge(const Standing& own, const Facts& facts) const {
+  Found found;
+  for (int team = 0; team < most_teams; ++team) {
+    if (!(facts.living & team_bit(team))) continue;
+    const auto said = others_.find(team);
+    const bool stands = said != others_.end() && said->second.epoch == facts.epoch;
+    if (team == facts.team) {
+      found.claims.emplace_back(team, claim_of(own, own.proof));
+    } else if (const auto proof = facts.has_come(team)) {
+      found.claims.emplace_back(team, claim_of(own, *proof));
+    } else if (stands && said->second.standing.is_at(own)) {
+      found.claims.emplace_back(team, claim_of(own, said->second.standing.proof));
+    } else if (stands && facts.number(said->second.standing) < said->second.standing.number) {
+      const Standing& there = said->second.standing;
+      found.claims.emplace_back(team, claim_of(there, there.proof));
+      if (found.what.empty()) found.what = fmt::format("{} (team {} waits at {})", there.what, facts.team, own.what);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return found.what.empty() ? std::nullopt : std::optional(std::move(found));
+}
+
+}  // namespace holdfast::redundant

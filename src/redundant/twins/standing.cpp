@@ -1,0 +1,82 @@
+// Where this process waits for its twins, and whether they wait for it in turn, each at another place.
+#include <algorithm>
+#include <utility>
+
+#include "redundant/subjects.hpp"
+#include "redundant/twins/twins.hpp"
+
+namespace holdfast::redundant {
+
+namespace {
+
+constexpr int64_t standing_patience_ms = 1000;  // for what is on its way; what stands still is proven
+
+std::string name_of_question(uint64_t subject) {
+  if (subject == name_subject(subject)) return "a question about a file";
+  if (is_clock(subject)) return "a question about the time";
+  if (subject == uint64_t(Subject::random)) return "a request for random numbers";
+  return subject < uint64_t(Subject::clocks) ? "a question about its node" : "a question about messages";
+}
+
+}  // namespace
+
+// Under the mutex, as what follows.
+void Twins::counts_this_thread() {
+  static constinit thread_local bool has_called __attribute__((tls_model("initial-exec"))) = false;
+  if (!std::exchange(has_called, true)) ++callers_;
+}
+
+void Twins::wait_at(uint64_t subject, uint64_t number, const std::function<std::string()>* what, std::unique_lock<std::mutex>& lock) {
+  Standing there{subject, number, what == nullptr, {}};
+  if (!stands_.there.is_at(there)) stands_ = {std::move(there), nullptr, clock_ms(), false};
+  stands_.what = what;
+  stands_.now = true;
+  wait_for_more(lock);
+  stands_.now = false;
+}
+
+// Where it has what it waits for by now, its thread is about to go on.
+bool Twins::stands_still() const {
+  const Standing& there = stands_.there;
+  if (!stands_.now || callers_ != 1 || clock_ms() - stands_.since_ms < standing_patience_ms || !meetings_.is_member() || has_unread()) return false;
+  return there.is_question ? decisions_.number(there.subject) < there.number : meetings_.state(there.subject) == Meetings::State::wait;
+}
+
+void Twins::look_whether_all_stand() {
+  if (!stands_still()) return;
+  Standing own = stands_.there;
+  own.what = own.is_question ? name_of_question(own.subject) : (*stands_.what)();
+  own.proof = meetings_.proof();
+  if (meetings_.leads()) return judge_standstill(own);
+  if (std::exchange(stands_.told_epoch, meetings_.epoch()) == meetings_.epoch()) return;
+  Frame frame;
+  frame.word = own.is_question ? Word::waits_for_answer : Word::waits_in_call;
+  frame.team = uint16_t(place_.team), frame.epoch = meetings_.epoch(), frame.rank = uint32_t(own.proof);
+  frame.subject = own.subject, frame.number = own.number, frame.payload = bytes_of(own.what);
+  put(meetings_.leader(), frame);
+  flush_soon();
+}
+
+void Twins::take_standing(const Frame& frame) {
+  if (!meetings_.lives(frame.team)) return;
+  standstill_.said(frame.team, frame.epoch,
+                   {frame.subject, frame.number, frame.word == Word::waits_for_answer, std::string(text_of(frame.payload)), frame.rank});
+}
+
+void Twins::judge_standstill(const Standing& own) {
+  const bool is_in_it = !own.is_question && meetings_.number(own.subject) == own.number;  // else it waits for a piece of its next one
+  const auto come = is_in_it ? meetings_.claims(own.subject) : std::vector<std::pair<int, Claim>>();
+  const auto has_come = [&](int team) -> std::optional<uint64_t> {
+    const auto found = std::find_if(come.begin(), come.end(), [team](const auto& one) { return one.first == team; });
+    return found == come.end() ? std::nullopt : std::optional(found->second.proof);
+  };
+  const auto number = [this](const Standing& there) {
+    return there.is_question ? decisions_.number(there.subject) : meetings_.number(there.subject);
+  };
+  const auto found = standstill_.judge(own, {place_.team, meetings_.living(), meetings_.epoch(), has_come, number});
+  if (!found || std::exchange(stands_.told_epoch, meetings_.epoch()) == meetings_.epoch()) return;
+  report(found->claims, found->what);
+  flush_soon();
+}
+
+}  // namespace holdfast::redundant

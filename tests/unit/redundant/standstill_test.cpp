@@ -1,0 +1,78 @@
+// Replicas that wait for each other at different places, as their leader judges it.
+#include "redundant/compare/standstill.hpp"
+
+#include <gtest/gtest.h>
+
+#include "redundant/map.hpp"
+
+namespace holdfast::redundant {
+namespace {
+
+constexpr uint64_t one_place = 7, other_place = 8;
+constexpr uint32_t told_epoch = 3;
+
+Standing standing_at(uint64_t subject, uint64_t number, bool is_question = false) {
+  return {subject, number, is_question, "place " + std::to_string(subject)};
+}
+
+// Of a leader in team 0 that has begun `begun` calls on the other place, and whose call the teams of `come` make, too.
+Standstill::Facts facts_of(int teams, uint64_t begun = 0, uint64_t come = 0) {
+  return {0, first_teams(teams), told_epoch,
+          [come](int team) { return come & team_bit(team) ? std::optional<uint64_t>(Claim::proven) : std::nullopt; },
+          [begun](const Standing& there) { return there.subject == other_place ? begun : 100; }};
+}
+
+TEST(Standstill, is_where_each_waits_at_a_call_that_the_other_has_not_begun) {
+  Standstill two;
+  EXPECT_FALSE(two.judge(standing_at(one_place, 5), facts_of(2))) << "it may still come";
+  two.said(1, told_epoch, standing_at(other_place, 2));
+  const auto found = two.judge(standing_at(one_place, 5), facts_of(2, 1));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->what, "place 8 (team 0 waits at place 7)");
+  ASSERT_EQ(found->claims.size(), 2u);
+  EXPECT_FALSE(found->claims[0].second == found->claims[1].second);
+}
+
+TEST(Standstill, is_not_where_an_outcome_is_on_its_way) {
+  Standstill two;
+  two.said(1, told_epoch, standing_at(other_place, 2));
+  EXPECT_FALSE(two.judge(standing_at(one_place, 5), facts_of(2, 2)));
+  EXPECT_FALSE(two.judge(standing_at(one_place, 5), facts_of(2, 1, team_bit(1)))) << "it has come since then";
+}
+
+TEST(Standstill, is_not_said_by_what_another_leader_was_told) {
+  Standstill two;
+  two.said(1, told_epoch - 1, standing_at(other_place, 2));
+  EXPECT_FALSE(two.judge(standing_at(one_place, 5), facts_of(2, 1)));
+}
+
+TEST(Standstill, is_also_before_a_question_that_the_leader_does_not_ask) {
+  Standstill two;
+  two.said(1, told_epoch, standing_at(other_place, 2, true));
+  const auto found = two.judge(standing_at(other_place, 2), facts_of(2, 1));
+  ASSERT_TRUE(found) << "a question is not a call of that number";
+  EXPECT_FALSE(found->claims[0].second == found->claims[1].second);
+}
+
+TEST(Standstill, of_three_waits_for_each_and_names_the_one_that_is_elsewhere) {
+  Standstill three;
+  three.said(2, told_epoch, standing_at(other_place, 2));
+  EXPECT_FALSE(three.judge(standing_at(one_place, 5), facts_of(3, 1))) << "team 1 is on its way";
+  const auto found = three.judge(standing_at(one_place, 5), facts_of(3, 1, team_bit(1)));
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->claims[0].second == found->claims[1].second);
+  EXPECT_FALSE(found->claims[0].second == found->claims[2].second);
+  three.said(1, told_epoch, standing_at(one_place, 5));
+  EXPECT_TRUE(three.judge(standing_at(one_place, 5), facts_of(3, 1))) << "it waits for a piece of that call";
+}
+
+TEST(Standstill, keeps_that_nothing_speaks_for_one_that_has_resumed) {
+  Standstill two;
+  Standing there = standing_at(other_place, 2);
+  there.proof = Claim::unproven;
+  two.said(1, told_epoch, there);
+  EXPECT_EQ(two.judge(standing_at(one_place, 5), facts_of(2, 1))->claims[1].second.proof, Claim::unproven);
+}
+
+}  // namespace
+}  // namespace holdfast::redundant
