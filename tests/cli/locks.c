@@ -1,6 +1,7 @@
 /* A counter that several ranks, and several replicas of each, add to under a lock.
  *
- *   locks HOW TIMES PAUSE_MS     HOW: record, open, lockf, flock, beside (by flock on another file, read-only), try (F_SETLK until it succeeds)
+ *   locks HOW TIMES PAUSE_MS     HOW: record, open, lockf, flock, beside (by flock on another file, read-only), try (F_SETLK until it succeeds),
+ *                                linked (as record; every second rank by the name "linked")
  *
  * Each time the counter in the file "counter" is read and written one higher while the lock is held. A negative pause
  * ends when there is a file "go". Rank R writes what it has seen to "seen.R". */
@@ -22,7 +23,7 @@ static int record(int fd, int command, int type) {
 }
 
 static int lock(const char* how, int fd, int beside) {
-  if (!strcmp(how, "record")) return record(fd, F_SETLKW, F_WRLCK);
+  if (!strcmp(how, "record") || !strcmp(how, "linked")) return record(fd, F_SETLKW, F_WRLCK);
   if (!strcmp(how, "open")) return record(fd, F_OFD_SETLKW, F_WRLCK);
   if (!strcmp(how, "lockf")) return lockf(fd, F_LOCK, 0);
   if (!strcmp(how, "flock")) return flock(fd, LOCK_EX);
@@ -46,7 +47,8 @@ static int fails(const char* what) { return fprintf(stderr, "%s: %s\n", what, st
 
 static int add(const char* how, int times, int pause_ms, int rank) {
   char text[32] = "", name[32];
-  const int fd = open("counter", O_RDWR | O_CREAT, 0644), beside = open("beside", O_RDONLY | O_CREAT, 0644);
+  const char* counter = !strcmp(how, "linked") && rank % 2 ? "linked" : "counter";
+  const int fd = open(counter, O_RDWR | O_CREAT, 0644), beside = open("beside", O_RDONLY | O_CREAT, 0644);
   snprintf(name, sizeof name, "seen.%d", rank);
   FILE* seen = fopen(name, "w");
   if (fd < 0 || beside < 0 || !seen) return fails("open");

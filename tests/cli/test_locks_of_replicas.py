@@ -40,7 +40,7 @@ class LocksOfReplicas(ReplicatedTest):
 
     def clear(self):
         for name in os.listdir(self.dir):
-            if name in ("counter", "beside") or name.startswith("seen."):
+            if name in ("counter", "linked", "beside") or name.startswith("seen."):
                 os.unlink(self.path(name))
 
     def until(self, condition):
@@ -113,8 +113,10 @@ class LocksOfReplicas(ReplicatedTest):
 
     def test_ranks_exclude_each_other_while_a_team_is_lost(self):
         for name, launcher in self.launchers():
-            for how, options in (("record", []), ("beside", ["--relaunch", "1"])):
+            for how, options in (("linked", []), ("beside", ["--relaunch", "1"])):
                 with self.subTest(name, how=how, options=options):
+                    open(self.path("counter"), "w").close()
+                    os.link(self.path("counter"), self.path("linked"))
                     job = self.start(*options, *launcher, self.locks(name), how, "15", "20")
                     process = self.process_of(0, 0, 2)
                     self.until(lambda: self.counted() > 5)

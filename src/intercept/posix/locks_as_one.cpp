@@ -1,6 +1,7 @@
 #include "intercept/posix/locks_as_one.hpp"
 
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include <set>
 #include <thread>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/keep_errno.hpp"
 #include "base/quiet_thread.hpp"
@@ -39,7 +42,8 @@ struct Held {
   int fd = -1, asked = -1;  // the program's number, and the one by which the kernel is asked
   bool is_native = false;
   std::weak_ptr<Description> file;
-  file::HeldRanges ranges;
+  uint64_t number = 0;  // of the file, by which the hub knows it
+  file::HeldRanges ranges = {};
 
   bool lives() const { return is_native ? name_of_number(fd) == name : !file.expired(); }
 };
@@ -133,7 +137,12 @@ void note(Replica& replica, const Held& like, LockCall call, bool asks) {
   if (asks && (call.range.l_type == F_UNLCK || replica.leads())) (void)ask_for_lock(like.asked, call);
 }
 
-uint64_t sum_of_name(const std::string& name) { return file::subject_of("locks", name); }
+// As the kernel sees it, where names may be links to one file. Nodes that share a file system have other numbers for that.
+uint64_t number_of_file(const Replica& replica, int fd) {
+  struct stat state {};
+  if (raw::fstat(fd, &state) != 0) return 0;
+  return file::subject_of("locks", fmt::format("{} {}", state.st_ino, replica.shares_node() ? state.st_dev : 0));
+}
 redundant::LockedPart part_of(Kind kind, const file::HeldRanges::Range& range, redundant::LockedPart::What what) {
   const uint64_t kind_for_the_kernel = kind == Kind::whole ? 1 : 0;
   return {what, kind_for_the_kernel, uint64_t(range.begin), uint64_t(range.end), range.type == F_WRLCK ? 1u : 0u};
@@ -145,7 +154,7 @@ int ask_for_lock_of_the_rank(Replica& replica, const Held& like, LockCall& call)
     if (ask_for_lock(like.asked, call) != 0) return -1;
     if (is_question(call.kind)) return 0;
     const auto what = Clock::now() < until ? redundant::LockedPart::takes : redundant::LockedPart::takes_over;
-    if (replica.call_lock(sum_of_name(like.name), part_of(call.kind, file::range_of(call.range), what))) return 0;
+    if (replica.call_lock(like.number, part_of(call.kind, file::range_of(call.range), what))) return 0;
     LockCall back = call;
     back.range.l_type = F_UNLCK, back.waits = false;
     (void)ask_for_lock(like.asked, back);
@@ -198,7 +207,7 @@ int give_up(Replica& replica, const Held& like, LockCall& call) {
   const file::OfCopies claim{file::Call::look, uint64_t(call.range.l_start), uint64_t(call.range.l_len), uint64_t(call.kind), "the end of a lock"};
   const file::Outcome outcome = file::once_of_copies(replica, like.name, claim, [&](bool) {
     asked = true;
-    (void)replica.call_lock(sum_of_name(like.name), part_of(call.kind, file::range_of(call.range), redundant::LockedPart::gives_up));
+    (void)replica.call_lock(like.number, part_of(call.kind, file::range_of(call.range), redundant::LockedPart::gives_up));
     return file::Outcome{.value = ask_for_lock(like.asked, call) == 0 ? 0 : uint64_t(errno)};
   });
   if (outcome.status.ok() && outcome.value == 0) note(replica, like, call, !asked);
@@ -218,7 +227,7 @@ void forget_those(Which which) {
   std::erase_if(held.all, [&](const Held& one) {
     if (!which(one)) return false;
     for (const auto& range : one.ranges.all())
-      if (tells) (void)replica->call_lock(sum_of_name(one.name), part_of(one.kind, range, redundant::LockedPart::gives_up));
+      if (tells) (void)replica->call_lock(one.number, part_of(one.kind, range, redundant::LockedPart::gives_up));
     return true;
   });
   any_held = !held.all.empty();
@@ -259,7 +268,7 @@ std::string name_of_lock(const Replica& replica, int fd, const std::shared_ptr<D
 
 int lock_as_one(Replica& replica, const std::string& name, int fd, int asked, const std::shared_ptr<Description>& file, LockCall& call) {
   be_called_when_it_leads(replica);
-  const Held like{call.kind, name, fd, asked, !file, file, {}};
+  const Held like{call.kind, name, fd, asked, !file, file, number_of_file(replica, asked)};
   return call.range.l_type == F_UNLCK && !is_question(call.kind) ? give_up(replica, like, call) : take(replica, like, call);
 }
 
