@@ -7,6 +7,7 @@
 #include <ftw.h>
 #include <glob.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/times.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -633,6 +635,78 @@ static int uptime(const char *path) {
   return fclose(out);
 }
 
+static struct timespec soon(void) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += 30000000;
+  if (until.tv_nsec >= 1000000000) ++until.tv_sec, until.tv_nsec -= 1000000000;
+  return until;
+}
+
+static volatile sig_atomic_t rung = 0;
+static void ring(int signal) { rung = signal; }
+
+/* Each until that time; answers whether it has ended as it should. */
+static int wait_by(const char *how, struct timespec until) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+  const struct itimerspec once = {{0, 0}, until};
+  pthread_mutex_lock(&mutex);
+  int answer = -1;
+  if (!strcmp(how, "condition")) answer = pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &until) == ETIMEDOUT;
+  if (!strcmp(how, "attribute")) {
+    pthread_condattr_t by_clock;
+    pthread_cond_t own;
+    pthread_condattr_init(&by_clock);
+    pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&own, &by_clock);
+    answer = pthread_cond_timedwait(&own, &mutex, &until) == ETIMEDOUT;
+  }
+  pthread_mutex_unlock(&mutex);
+  if (!strcmp(how, "semaphore")) {
+    sem_t none;
+    sem_init(&none, 0, 0);
+    answer = sem_clockwait(&none, CLOCK_MONOTONIC, &until) != 0 && errno == ETIMEDOUT;
+  }
+  if (!strcmp(how, "descriptor")) {
+    uint64_t times = 0;
+    const int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+    answer = timerfd_settime(fd, TFD_TIMER_ABSTIME, &once, NULL) == 0 && read(fd, &times, sizeof times) == sizeof times && times == 1;
+    close(fd);
+  }
+  if (!strcmp(how, "timer")) {
+    timer_t timer;
+    rung = 0;
+    signal(SIGALRM, ring);
+    answer = timer_create(CLOCK_MONOTONIC, NULL, &timer) == 0 && timer_settime(timer, TIMER_ABSTIME, &once, NULL) == 0;
+    while (!rung) syscall(SYS_nanosleep, &(struct timespec){0, 1000000}, NULL);
+    timer_delete(timer);
+  }
+  return answer;
+}
+
+/* Waits until a time since the node's start, when the leader is lost by whose clock it is; and ticks of it. */
+static int deadlines(const char *path) {
+  static const char *const all[] = {"condition", "attribute", "semaphore", "descriptor", "timer"};
+  struct tms used;
+  struct timespec after;
+  FILE *out = fopen(path, "w");
+  (void)soon();
+  const clock_t before = times(&used);
+  fputs("asked\n", out), fflush(out);
+  while (access("go", F_OK) != 0) usleep(5000);
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+    const struct timespec until = soon();
+    const int answer = wait_by(all[i], until);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    const double late = (double)(after.tv_sec - until.tv_sec) + 1e-9 * (double)(after.tv_nsec - until.tv_nsec);
+    fprintf(out, "%s %s\n", all[i], answer != 1 ? "failed" : late < 0 ? "early" : late > 10 ? "late" : "in time");
+  }
+  const clock_t passed = times(&used) - before;
+  fprintf(out, "ticks %s\n", passed < 0 ? "back" : passed > 6000 ? "ahead" : "on");
+  return fclose(out);
+}
+
 /* A file that somebody else changes in the meantime, and a named pipe. */
 static int control(const char *path) {
   char text[64];
@@ -699,6 +773,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "control")) return control(path);
   if (!strcmp(what, "processor")) return processor(path);
   if (!strcmp(what, "uptime")) return uptime(path);
+  if (!strcmp(what, "deadlines")) return deadlines(path);
   if (!strcmp(what, "pipes")) return pipes(path);
   if (!strcmp(what, "parts_company")) return parts_company(path);
   if (!strcmp(what, "fills_by_time")) return fills_by_time();

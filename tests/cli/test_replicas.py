@@ -296,6 +296,11 @@ class Replicas(ReplicatedTest):
         subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", self.path("other_node.so"), OTHER_NODE], check=True)
         self.env["LD_PRELOAD"] = ":".join(filter(None, [self.env.get("LD_PRELOAD"), self.path("other_node.so")]))
         self.assertEqual(self.without_the_leader("uptime"), "asked\non\n")
+        os.unlink(self.path("file"))
+        os.unlink(self.path("go"))
+        shutil.rmtree(self.path("state"))
+        self.assertEqual(self.without_the_leader("deadlines").splitlines(),
+                         ["asked", *(f"{how} in time" for how in ("condition", "attribute", "semaphore", "descriptor", "timer")), "ticks on"])
 
     def test_a_library_that_asks_for_the_time_while_it_is_loaded_gets_it(self):
         """The loader's lock is the program's then, and none of Holdfast's threads may wait for it."""

@@ -84,7 +84,7 @@ int process_clock(Replica& replica, timespec* into) {
 }
 
 // Of clocks that run by themselves from a zero of their node's.
-constexpr int64_t alike_ns = 1000000;
+constexpr int64_t alike_ns = 1000000, alike_ticks = 2;
 CarriedClock<int64_t>* carried(clockid_t which) {
   static constinit CarriedClock<int64_t> monotonic(alike_ns), coarse(alike_ns), raw(alike_ns), boot(alike_ns);
   switch (which) {
@@ -218,13 +218,18 @@ HF_DOOR clock_t times(tms* into) noexcept {
   if (!replica) [[likely]]
     return real().times(into);
   static constinit CarriedTime user, system;
-  const auto ask = [](tms* at) {
-    const int64_t answer = real().times(at);
+  static constinit CarriedClock<int64_t> since_start(alike_ticks);
+  bool own = false;
+  const auto ask = [&](tms* at) {
+    own = true;
+    const int64_t answer = since_start.of(real().times(at));
     at->tms_utime = user.of(at->tms_utime), at->tms_stime = system.of(at->tms_stime);
     return answer;
   };
-  tms now{};
+  tms now{}, here{};
   const auto answer = clock_t(decide_filled(*replica, uint64_t(Subject::process_times), &now, ask));
+  if (own) since_start.said(answer);
+  else since_start.heard(answer, real().times(&here));
   user.told(now.tms_utime), system.told(now.tms_stime);
   if (into) *into = now;
   return answer;
