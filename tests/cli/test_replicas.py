@@ -735,6 +735,20 @@ class Replicas(ReplicatedTest):
                 self.assert_one_sentence(done.stderr, "'nice' is no launcher that --replicas knows: begin with mpirun, mpiexec, orterun or prterun")
                 self.assertFalse(os.path.exists(self.path("out")))
 
+    def test_variables_before_a_launcher_or_a_program_are_set_for_it(self):
+        with open(self.path("says.c"), "w", encoding="utf-8") as file:
+            file.write('#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n'
+                       'int main(void) { MPI_Init(NULL, NULL); printf("%s %s\\n", getenv("A"), getenv("B")); return MPI_Finalize(); }\n')
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                subprocess.run([f"mpicc.{name}", self.path("says.c"), "-o", self.path("says")], check=True)
+                self.assertEqual(self.replicas("env", "A=1", "B=x=y z", *launcher, "./says").stdout, 2 * "1 x=y z\n")
+                self.assertEqual(self.replicas("env", "A=1", "env", "B=2", "./says").stdout, "1 2\n")
+        words = ["env", "A=1", PROGRAM, "names"]
+        self.assertIn("mkdir ok", self.replicas("--restart-command", f"env A=1 {PROGRAM} names", *words).stdout)
+        done = self.holdfast("run", "--replicas", "2", "--restart-command", f"env A=2 {PROGRAM} names", *words, expect=2)
+        self.assert_one_sentence(done.stderr, "--restart-command sets A=2, and the command does not: write it before 'holdfast run'")
+
     def test_the_state_of_a_job_is_named_by_its_node_too(self):
         """Nodes may share the directory, and have processes of equal numbers."""
         self.replicas(PROGRAM, "clocks")

@@ -22,6 +22,7 @@
 #include "cli/job/agents.hpp"
 #include "cli/job/agents_in_use.hpp"
 #include "cli/job/checkpointed.hpp"
+#include "cli/job/env_words.hpp"
 #include "cli/job/job_environment.hpp"
 #include "cli/job/launcher.hpp"
 #include "cli/job/live_jobs.hpp"
@@ -86,6 +87,14 @@ const std::string& restart_command_of(const RunOptions& options) {
   return suits ? with : options.restart_command.empty() ? none : options.restart_command;
 }
 
+// All teams have one environment.
+Status check_variables(const std::vector<std::string>& variables) {
+  for (const std::string& variable : variables)
+    if (const size_t sign = variable.find('='); environment_variable(variable.substr(0, sign).c_str()) != variable.substr(sign + 1))
+      return Status(Kind::invalid, fmt::format("--restart-command sets {}, and the command does not: write it before 'holdfast run'", variable));
+  return Status();
+}
+
 Status check_restart_command(const RunOptions& options, const Settings& settings) {
   const std::string& text = options.restart_command;
   if (text.empty()) return Status();
@@ -98,7 +107,8 @@ Status check_restart_command(const RunOptions& options, const Settings& settings
                   "--restart-command has no {nodes}: a team that is started again gets the hosts of the lost one; write them as in the command");
   if (settings.checkpoint.empty() && text.find("{step}") != std::string::npos)
     return Status(Kind::invalid, "{step} in --restart-command is a checkpoint's: name them with --checkpoint 'ck/ck.{step}.{rank}'");
-  return restart_words("--restart-command", text, step_mark, {}).status();
+  const auto words = restart_words("--restart-command", text, step_mark, {});
+  return words ? check_variables(env_words(*words).variables) : words.status();
 }
 
 // Everything that can be known before the job starts; nothing is made where any of it fails.
@@ -221,7 +231,8 @@ bool keeps_on_nodes(const Settings& settings, const RunOptions& options) { retur
 int start(const Settings& settings, const RunOptions& options, const std::vector<std::string>& exported, std::optional<JobLog>& log) {
   const std::vector<std::string> command = forwarding(exported, options.mpi, options.command);
   const bool pool = keeps_on_nodes(settings, options);
-  const auto attempt = [&](const std::vector<std::string>& words, const FindBeginning& beginning) {
+  const auto attempt = [&](const std::vector<std::string>& given, const FindBeginning& beginning) {
+    const std::vector<std::string> words = options.replicas > 1 ? with_variables_set(given) : given;
     const Mpi mpi = words[0] == options.command[0] ? options.mpi : detect_mpi(words);
     const std::vector<std::string> exporting = forwarding(exported, mpi, words);
     if (options.replicas < 2) return run_to_end(exporting);
@@ -229,7 +240,8 @@ int start(const Settings& settings, const RunOptions& options, const std::vector
     if (const std::string& text = restart_command_of(options); !text.empty()) {
       const auto restart = restart_words("--restart-command", text, step_mark, {});
       if (!restart) return fail(restart.status(), refused);
-      again = forwarding(exported, detect_mpi(*restart), *restart);
+      const std::vector<std::string> plain = env_words(*restart).command;  // its variables are those of the command
+      again = forwarding(exported, detect_mpi(plain), plain);
     }
     return run_teams({options.replicas, exporting, words, mpi, options.compare, relaunches_of(options, settings), *parse_size(options.relaunch_log),
                       options.rehearses, options.spare_hosts, std::move(again), beginning},
@@ -302,6 +314,7 @@ int run(RunOptions& options) {
   options.checkpoints.drain = options.pool.drain;
   options.checkpoints.teams = options.replicas;
   if (const Status sound = check_checkpoints(*settings, options.checkpoints); !sound) return fail(sound, refused);
+  if (options.replicas > 1) options.command = with_variables_set(options.command);
   options.mpi = detect_mpi(options.command);
   auto library = check(*settings, options);
   if (!library) return fail(library.status(), refused);
