@@ -249,26 +249,33 @@ bool Protector::take(const LocalName& name) {
 }
 
 bool Protector::protect_newer() {
-  const auto name = take_newer();
-  if (name) protect_taken({*name}, hands_->seen_beside);
-  return name.has_value();
+  const std::vector<LocalName> names = take_newer();
+  if (!names.empty()) protect_taken(names, hands_->seen_beside);
+  return !names.empty();
 }
 
-// The newest of them. While something is made anew that is all that is closed.
-std::optional<LocalName> Protector::take_newer() {
+// The newest of them, and where that is small all small ones of its step. While something is made anew that is all that is closed.
+std::vector<LocalName> Protector::take_newer() {
   std::vector<LocalName> in_hands;
   {
     std::lock_guard lock(hands_->mutex);
     if (hands_->files.empty() && !hands_->renews) return {};
     in_hands = hands_->files;
   }
-  std::optional<LocalName> newest;
-  for (const LocalName& name : files_.list(State::closed)) {
+  std::vector<LocalName> newer = files_.list(State::closed);
+  std::erase_if(newer, [&](const LocalName& name) {
     const auto is_older = [&](const LocalName& other) { return other.step != name.step && other.written < name.written; };
-    const bool is_newer = std::all_of(in_hands.begin(), in_hands.end(), is_older) && (!newest || newest->written < name.written);
-    if (is_newer && !has_writers(files_.path(State::closed, name))) newest = name;
-  }
-  return newest && take(*newest) ? newest : std::nullopt;
+    return !std::all_of(in_hands.begin(), in_hands.end(), is_older) || has_writers(files_.path(State::closed, name));
+  });
+  const auto newest = std::max_element(newer.begin(), newer.end(), [](const LocalName& a, const LocalName& b) { return a.written < b.written; });
+  if (newest == newer.end()) return {};
+  const LocalName first = *newest;
+  const bool is_alone = !is_small(State::closed, first);
+  std::erase_if(newer, [&](const LocalName& name) {
+    const bool goes_along = name == first || (!is_alone && name.step == first.step && is_small(State::closed, name));
+    return !goes_along || !take(name);
+  });
+  return newer;
 }
 
 // Small ones of one step share a protected file: one commit for all of them.

@@ -31,8 +31,8 @@ class Protector {
   // One look: all that is closed, by everybody; then, where nothing of it is left, one of those that are to be made anew. True where it was one of these:
   // there may be more.
   bool work();
-  // By a second thread beside work() and finish_closed(): a file of a newer checkpoint than what these have in hands, which would have to wait for it. False
-  // where there is none.
+  // By a second thread beside work() and finish_closed(): a file of a newer checkpoint than what these have in hands, which would have to wait for it. Or
+  // small files of it, together. False where there is none.
   bool protect_newer();
   // Once the attempt is over. False where something is closed that a program still has open to write, or a second thread has some in hands: it may be looked
   // for again.
@@ -53,7 +53,7 @@ class Protector {
   const catalog::FoundVersion* next_to_renew(const std::vector<catalog::FoundVersion>& found) const;
   std::vector<LocalName> left_in_hands() const;
   bool take(const LocalName& name);
-  std::optional<LocalName> take_newer();
+  std::vector<LocalName> take_newer();
   // A file in "protecting", and the version that it becomes.
   struct Taken {
     LocalName name;

@@ -3,11 +3,15 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "catalog/pool.hpp"
+#include "catalog/versions.hpp"
 #include "checkpoint/protector.hpp"
 #include "frontend/posix/checkpoints.hpp"
+#include "layout/pack.hpp"
 #include "unit/catalog/scene.hpp"
 
 namespace holdfast::frontend::posix {
@@ -71,6 +75,32 @@ TEST_F(ProtectNewer, while_an_older_one_is_in_hands) {
   EXPECT_FALSE(first.protect_newer()) << "nothing is in hands";
   first.work();
   EXPECT_EQ(count(State::kept), 4u);
+  EXPECT_TRUE(first.end());
+}
+
+// Small ones of it go together, as the first thread has them: one commit.
+TEST_F(ProtectNewer, small_files_of_it_together) {
+  std::filesystem::remove_all(settings.local[3]);
+  Protector* protector = nullptr;
+  bool is_first = true;
+  Protector first(settings, run_, settings.local[0], [&](const std::string&) {
+    if (!std::exchange(is_first, false)) return;
+    write_checkpoint(2, 0);
+    write_checkpoint(3, 0);
+    write_checkpoint(3, 1);
+    std::thread([&] { EXPECT_TRUE(protector->protect_newer()); }).join();
+    EXPECT_EQ(count(State::kept), 2u) << "both files of the newest";
+  });
+  protector = &first;
+  ASSERT_TRUE(first.begin().ok());
+  write_checkpoint(1, 0);
+  while (count(State::kept) < 4 && !HasFailure()) first.work();
+  const auto found = catalog::VersionList().look(settings.local, settings.deadline_ms);
+  ASSERT_TRUE(found.ok());
+  std::set<std::string> packs;
+  for (const catalog::FoundVersion& one : *found)
+    if (one.manifest.version->step == 3) packs.insert(layout::stored(one.manifest).file_id);
+  EXPECT_EQ(packs.size(), 1u) << "in one protected file";
   EXPECT_TRUE(first.end());
 }
 
