@@ -117,6 +117,12 @@ uint32_t own_rank() {
   return uint32_t(std::strtoul(rank.c_str(), nullptr, 10));
 }
 
+bool is_another_first_here() {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
+    if (const std::string said = environment_variable(name); !said.empty()) return said != "0";
+  return false;
+}
+
 namespace {
 
 // Slurm's of the step: SLURM_NTASKS is also what a batch job may start, in its script, where a serial program is one process all the same.

@@ -62,6 +62,8 @@ std::string given_node_name();
 // The rank is the launcher's.
 std::string own_node(const Run& run, uint32_t rank);
 uint32_t own_rank();
+// Whether the launcher says that another rank is the first on this host.
+bool is_another_first_here();
 
 // How many ranks the job has, as its launcher says it to this process; 1 where nobody does.
 uint32_t ranks_of_environment();

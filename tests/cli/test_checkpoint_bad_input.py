@@ -1,6 +1,8 @@
 """What stands in the way of checkpoints before the program starts, or beside another job: each is one sentence that says what to do."""
 import os
+import re
 import shutil
+import subprocess
 import time
 import unittest
 
@@ -29,6 +31,39 @@ class BadInput(CheckpointTest):
                              "sh", "-c", "echo x > started", expect=2)
         self.assertIn("Give each node one of its own: --local '" + self.path("disk-{node}"), done.stderr)
         self.assertFalse(os.path.exists(self.path("started")))
+
+    def test_a_rank_on_no_node_of_the_job_says_so_once(self):
+        if subprocess.run(["unshare", "-u", "hostname", "far"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no process can get another host name here")
+        here = os.uname().nodename.split(".")[0]
+        program = """import os
+for path in ("ck/ck.1.0", "other", "ck/ck.2.0"): open(path, "w").write(path)
+open("got", "a").write(open("ck/ck.1.0").read())"""
+        # The second one is not the first rank of its host.
+        script = f"hostname far; python3 -c '{program}'; OMPI_COMM_WORLD_LOCAL_RANK=1 python3 -c '{program}'"
+        done = self.holdfast("run", "--local", self.path("disk-{node}"), "--hosts", f"{here},b,c", "--with", "env ON={node}", "--protect", "rs:2+1",
+                             "--checkpoint", "ck/ck.{step}.{rank}", "--library", "posix", "--", "unshare", "-u", "sh", "-c", script)
+        said = [line for line in done.stderr.splitlines() if "none of the job's nodes" in line]
+        self.assertEqual(len(said), 1, done.stderr)
+        self.assertRegex(said[0], "^holdfast: .*/ck/ck.1.0: it is no checkpoint, for far is none of the job's nodes")
+        self.assertIn("name far in --hosts", said[0])
+        with open(self.path("got")) as got, open(self.path("ck/ck.2.0")) as plain:
+            self.assertEqual((got.read(), plain.read()), ("ck/ck.1.0" * 2, "ck/ck.2.0"))
+
+    def test_an_open_by_mpi_together_with_ranks_on_nodes_fails(self):
+        launcher = shutil.which("mpirun.openmpi")
+        if not launcher or subprocess.run(["unshare", "-u", "hostname", "far"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("there is no Open MPI, or no process can get another host name here")
+        program = self.path("reads")
+        subprocess.run(["mpicc.openmpi", "-o", program, os.path.join(os.path.dirname(__file__), "reads_a_checkpoint.c")], check=True)
+        script = f"""[ $OMPI_COMM_WORLD_RANK = 1 ] && exec unshare -u sh -c 'hostname far; exec {program} ck/ck.1.0'
+            echo x > ck/ck.1.0; exec {program} ck/ck.1.0"""
+        here = os.uname().nodename.split(".")[0]
+        done = self.holdfast("run", "--local", self.path("disk-{node}"), "--hosts", f"{here},b,c", "--with", "env ON={node}", "--protect", "rs:2+1",
+                             "--checkpoint", PATTERN, "--", launcher, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2", "sh", "-c", script,
+                             expect=121)  # rank 1 began on this host, and ended elsewhere
+        self.assertEqual(len(re.findall("rank [01]: MPI_ERR_UNSUPPORTED_OPERATION", done.stdout)), 2, done.stdout)
+        self.assertIn("ck/ck.1.0: it is a checkpoint, and this rank is on none of the job's nodes; name its host in --hosts", done.stderr)
 
     def test_a_job_beside_one_that_writes_the_same_checkpoints_is_refused(self):
         first = self.begin("run", *HERE, "--checkpoint", PATTERN, "--", "sh", "-c", "echo x > ck/ck.1.0; echo x > begun; read line; true")

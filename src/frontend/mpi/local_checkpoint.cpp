@@ -31,6 +31,8 @@ bool LocalCheckpoint::is_one(const Settings& settings, const std::string& path) 
 
 Result<std::unique_ptr<LocalCheckpoint>> LocalCheckpoint::open(const Settings& settings, const std::string& path, int amode) {
   const posix::OurCode ours_now;
+  if (!Checkpoints::of_process(settings))  // rank 0 has some
+    return Status(Kind::unsupported, path + ": it is a checkpoint, and this rank is on none of the job's nodes; name its host in --hosts");
   std::unique_ptr<LocalCheckpoint> local(new LocalCheckpoint(settings, path));
   const bool writes = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
   if (Status opened = writes ? local->open_to_write(amode) : local->open_to_read(); !opened) return opened;

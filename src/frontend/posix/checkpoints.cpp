@@ -9,6 +9,7 @@
 #include <climits>
 #include <sstream>
 
+#include "base/host_name.hpp"
 #include "base/plural.hpp"
 #include "catalog/environment.hpp"
 #include "checkpoint/attempt.hpp"
@@ -40,6 +41,38 @@ Checkpoints::~Checkpoints() = default;
 // Not held by a thread that a forked child does not have.
 static std::mutex* in_use = nullptr;
 
+namespace {
+
+// Of a process that is on none of the job's nodes.
+struct OnNoNode {
+  checkpoint::Patterns patterns;
+  std::string nodes;
+  std::atomic<bool> is_said{false};
+};
+std::atomic<OnNoNode*> on_no_node{nullptr};
+
+std::string names_of_nodes(const checkpoint::Run& run) {
+  constexpr size_t most_named = 4;
+  std::string names;
+  for (size_t i = 0; i < std::min(run.nodes.size(), most_named); ++i) names += (i ? ", " : "") + parse_node_path(run.nodes[i]).node;
+  return run.nodes.size() > most_named ? names + ", ..." : names;
+}
+
+}  // namespace
+
+std::string Checkpoints::why_none(const std::string& path) {
+  OnNoNode* const here = on_no_node.load(std::memory_order_acquire);
+  if (!here || here->is_said || !here->patterns.may_be(std::string_view(path).substr(path.rfind('/') + 1))) return "";
+  const std::string full = catalog::absolute_path(path);
+  const auto named = here->patterns.match(full);
+  // Where each rank has a file the first one of this host tells it.
+  if (!named || (here->patterns.have_rank(named->part) && checkpoint::is_another_first_here()) || here->is_said.exchange(true)) return "";
+  return fmt::format(
+      "{}: it is no checkpoint, for {} is none of the job's nodes ({}): it stays plain, is not protected, and is not found at a restart; "
+      "name {} in --hosts, or start the ranks on those nodes",
+      full, host_name(), here->nodes, host_name());
+}
+
 Checkpoints* Checkpoints::of_process(const Settings& settings) {
   static Checkpoints* const one = [&]() -> Checkpoints* {
     if (settings.checkpoint.empty()) return nullptr;
@@ -48,7 +81,10 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
     if (!run || !patterns) return nullptr;
     const uint32_t rank = checkpoint::own_rank();
     const std::string node = checkpoint::own_node(*run, rank);
-    if (node.empty()) return nullptr;
+    if (node.empty()) {
+      on_no_node = new OnNoNode{std::move(*patterns), names_of_nodes(*run)};
+      return nullptr;
+    }
     const int team = checkpoint::own_team(*run);
     auto of_rank = make(settings, std::move(*patterns), std::move(*run),
                         {rank, checkpoint::ranks_of_environment(), node, team, nullptr, checkpoint::resumed_by_own_team()});

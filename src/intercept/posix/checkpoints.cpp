@@ -75,10 +75,14 @@ Checkpoints* checkpoints() {
 }
 
 std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path, bool follow) {
-  Checkpoints* const all = path && *path ? checkpoints() : nullptr;
-  if (!all) return {};
+  if (!path || !*path || inside > 0) return {};
+  Checkpoints* const all = checkpoints();
   const KeepErrno keep;
   const OurCode ours_now;
+  if (!all) {
+    if (const std::string why = Checkpoints::why_none(full_path(directory, path)); !why.empty()) complain(path, why);
+    return {};
+  }
   return all->match(full_path(directory, path), follow);
 }
 
