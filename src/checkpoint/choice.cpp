@@ -329,9 +329,14 @@ std::set<std::string> Checkpoint::nodes() const {
 
 namespace {
 
+// Of two files of one place: a program has renamed one, or has removed it and written the other. Each has numbers of its own.
+bool has_another_name(const Protected& a, const Protected& b) { return !a.version.roll && a.version.file != b.version.file; }
+
 // The newest, and of two of one number (a protector that was started anew) the one that can be read. Of rolls the longer one: processes of one rank may
 // make one at the same time.
 bool is_older(const Protected& a, const Protected& b) {
+  const bool are_in_order = a.version.written && b.version.written && a.written_on() == b.written_on();
+  if (has_another_name(a, b) && are_in_order && a.version.written != b.version.written) return a.version.written < b.version.written;
   const auto order = [](const Protected& p) {
     return std::make_tuple(p.version.number, p.version.roll ? p.version.roll->files.size() : 0, p.readable, p.complete, p.file_id);
   };
@@ -341,7 +346,8 @@ bool is_older(const Protected& a, const Protected& b) {
 void take(Checkpoint& checkpoint, Protected& there, const Protected& one) {
   const bool newer = is_older(there, one);
   checkpoint.older.push_back(newer ? there : one);
-  if (there.version.number == one.version.number && there.written_on() != one.written_on()) checkpoint.rivals.push_back(one);
+  const bool is_one_name = !has_another_name(there, one);
+  if ((there.version.number == one.version.number || !is_one_name) && there.written_on() != one.written_on()) checkpoint.rivals.push_back(one);
   if (newer) there = one;
 }
 
@@ -369,7 +375,11 @@ std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found) {
   for (const Protected& one : found) add(by_step[{one.version.run, one.version.attempt, one.version.step}], one);
   std::vector<Checkpoint> all;
   for (auto& [key, checkpoint] : by_step) {
-    std::erase_if(checkpoint.rivals, [&](const Protected& p) { return p.version.number < checkpoint.counterpart_of(p)->version.number; });
+    std::erase_if(checkpoint.rivals, [&](const Protected& rival) {
+      const Protected& newest = *checkpoint.counterpart_of(rival);
+      const bool is_by_one = has_another_name(rival, newest) && rival.written_on() == newest.written_on();
+      return is_by_one || (!has_another_name(rival, newest) && rival.version.number < newest.version.number);
+    });
     checkpoint.leave_out_what_is_not_listed();
     for (const auto& [rank, file] : checkpoint.files) checkpoint.bytes += file.bytes;
     all.push_back(std::move(checkpoint));
@@ -426,7 +436,7 @@ std::vector<Protected> to_drop(const std::vector<Checkpoint>& all, const std::st
     // which goes then: they go together, with their checkpoint.
     for (const Protected& file : one->older) {
       const Protected* const newest = one->counterpart_of(file);
-      if (!stays || (one->endures() && (!newest || file.version.number < newest->version.number))) drop(file);
+      if (!stays || (one->endures() && (!newest || has_another_name(file, *newest) || file.version.number < newest->version.number))) drop(file);
     }
   }
   return gone;

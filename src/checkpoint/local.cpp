@@ -394,6 +394,18 @@ bool LocalFiles::Listed::has_of(const std::string& file, uint32_t before_number,
                      [&](const LocalFile& one) { return one.name.file == file && one.name.number < before_number && one.name.written == written; });
 }
 
+// What has failed or is torn is no version, and never becomes one.
+std::optional<LocalName> LocalFiles::Listed::before_in_its_place(const LocalName& name, const std::string& except) const {
+  for (const auto& [state, other] : all_) {
+    const bool becomes_one = is_written_here(state) && state != State::together && state != State::failed && state != State::torn;
+    const bool has_its_place = other.kind == LocalName::of_user && other.step == name.step && other.rank == name.rank && other.file != name.file;
+    if (!becomes_one || !has_its_place || other.file == except || other.written >= name.written) continue;
+    const auto removed = hidden_number(other.file);
+    if (!removed || *removed < other.number) return other;
+  }
+  return {};
+}
+
 std::optional<uint64_t> LocalFiles::Listed::last_step(const std::string& file, uint32_t before_number) const {
   std::optional<uint64_t> last;
   for (const LocalFile& one : all_)

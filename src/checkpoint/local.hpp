@@ -154,6 +154,8 @@ class LocalFiles {
     std::optional<LocalName> last_of_rank(uint32_t rank, uint32_t writer) const;
     // Whether a version of the file with a lower number than that has this place in the order.
     bool has_of(const std::string& file, uint32_t before_number, uint64_t written) const;
+    // Another file with the place of this one in its checkpoint, `except` that path: written before it in this attempt, and there still.
+    std::optional<LocalName> before_in_its_place(const LocalName& name, const std::string& except = "") const;
     // The highest step of those of its versions here with a lower number than that.
     std::optional<uint64_t> last_step(const std::string& file, uint32_t before_number = ~0u) const;
 

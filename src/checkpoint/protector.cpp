@@ -286,6 +286,10 @@ void Protector::protect_taken(const std::vector<LocalName>& names, catalog::Vers
     return std::any_of(names.begin(), names.end(), [&](const LocalName& other) { return other.file == name.file && other.number > name.number; });
   };
   for (const LocalName& name : names) {
+    if (const std::string why = files_.why(name); !why.empty()) {  // who closed it has said so
+      let_go(name, Status(Kind::invalid, why));
+      continue;
+    }
     auto version = version_now(name);
     if (!version) let_go(name, version.status());
     else if (is_small(State::protecting, name) && !is_replaced(name)) small[name.step].push_back({name, std::move(*version)});

@@ -99,6 +99,10 @@ std::string rivalry_in(const Checkpoint& checkpoint, const Survey& survey) {
         if (catalog::digits_of_node(address) == digits) return parse_node_path(address).node;
     return "a node that is no more of the job";
   };
+  const Protected* const counts = checkpoint.counterpart_of(one);
+  if (counts && counts->version.file != one.version.file)
+    return fmt::format("{} was written on {}, and {}, which has its place, on {}", one.version.file, name_of(one.written_on()), counts->version.file,
+                       name_of(counts->written_on()));
   const Protected* const other = checkpoint.file_at(one.version.file);
   return fmt::format("{} was written on {} and at the same time on {}", one.version.file, name_of(one.written_on()),
                      name_of(other && other->written_on() != one.written_on() ? other->written_on() : checkpoint.older.back().written_on()));

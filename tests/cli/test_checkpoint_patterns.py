@@ -127,6 +127,33 @@ with open(name, "a") as file:
         done = self.job("true", "--resume", patterns=("ck/ck.{step}.{rank}",))
         self.assertNotIn("begins with checkpoint 10", done.stderr)
 
+    # One place, two names.
+
+    def test_a_second_file_of_one_step_and_rank_is_not_lost_without_a_word(self):
+        patterns = ("ck/ck.{step}.{rank}",)
+        for first, second in (("01.0", "1.0"), ("2.0", "2.00")):
+            done = self.job(f"echo one > ck/ck.{first}; echo two > ck/ck.{second}; cat ck/ck.{first} ck/ck.{second} > got", ranks=1, patterns=patterns, expect=123)
+            step = int(first.split(".")[0])
+            self.assertRegex(done.stderr, f"/ck/ck.{second} is not protected: checkpoint {step} has .*/ck/ck.{first} in its place")
+            self.assertEqual((done.stderr.count("in its place"), self.read("got")), (1, "one\ntwo\n"))
+            self.assertEqual(self.states()[step], "whole", "of what could be protected")
+        done = self.job("echo plain > new; echo one > ck/ck.03.0; mv new ck/ck.3.0", ranks=1, patterns=patterns, expect=123)
+        self.assertRegex(done.stderr, "/ck/ck.3.0 is not protected: checkpoint 3 has .*/ck/ck.03.0 in its place")
+        self.job("cat ck/ck.03.0 > got; [ ! -e ck/ck.3.0 ]", "--resume", ranks=1, patterns=patterns)
+        self.assertEqual(self.read("got"), "one\n")
+
+    def test_a_file_may_get_another_name_of_its_place(self):
+        patterns = ("ck/ck.{step}.{rank}",)
+        for step, (script, content) in enumerate((("echo old > ck/ck.1.0; echo one > ck/ck.1.0; mv ck/ck.1.0 ck/ck.01.0", "one\n"),
+                                                  ("echo old > ck/ck.2.0; rm ck/ck.2.0; echo two > ck/ck.02.0", "two\n"),
+                                                  ("echo three > ck/ck.03.0; echo and more >> ck/ck.03.0", "three\nand more\n"),
+                                                  # The old one is protected, in several versions, before.
+                                                  ("for i in 1 2 3; do echo $i > ck/ck.4.0; sleep 0.5; done; mv ck/ck.4.0 ck/ck.04.0", "3\n")), 1):
+            done = self.job(script, ranks=1, patterns=patterns)
+            self.assertNotIn("in its place", done.stderr)
+            self.job(f"cat ck/ck.0{step}.0 > got; [ ! -e ck/ck.{step}.0 ]", "--resume", ranks=1, patterns=patterns)
+            self.assertEqual(self.read("got"), content)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -187,6 +187,12 @@ Result<Checkpoints::Sight> Checkpoints::State::look_to_write(const File& file, i
 // `joins`: others have it open, or had.
 Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t mode, bool& joins) {
   Listed here;
+  auto name = begin_after(here, file, flags, mode, joins);
+  if (name && before_in_its_place(*name, here)) second.insert(name->file);
+  return name;
+}
+
+Result<LocalName> Checkpoints::State::begin_after(Listed& here, const File& file, int flags, mode_t mode, bool& joins) {
   auto sight = look_to_write(file, flags, here);
   if (!sight) return sight.status();
   const bool there = sight->what == Sight::local || (sight->what == Sight::as_without && catalog::look(file.path, true).ok());
@@ -329,17 +335,48 @@ std::string Checkpoints::closed(int fd, bool given_up) {
 Status Checkpoints::State::close_file(const LocalName& name) {
   files.no_longer(name, who());
   if (files.is_open_to_others(name, who())) return {};
-  const Status moved = files.move(name, checkpoint::State::writing, checkpoint::State::closed);
+  const Status moved = move_to_closed(name);
   if (moved.kind() != Kind::not_found) return moved;
   // Another process may have truncated it: it is later in the order now, or of a later checkpoint.
   for (const LocalName& now : files.list(checkpoint::State::writing))
-    if (now.file == name.file && now.number == name.number) return files.move(now, checkpoint::State::writing, checkpoint::State::closed);
+    if (now.file == name.file && now.number == name.number) return move_to_closed(now);
   return moved;
 }
 
+// What was in its place may have been removed since it was begun.
+Status Checkpoints::State::move_to_closed(const LocalName& name) {
+  if (second.contains(name.file)) HF_TRY(refuse_second(name, files.listed()));
+  const Status moved = files.move(name, checkpoint::State::writing, checkpoint::State::closed);
+  if (moved) second.erase(name.file);
+  return moved;
+}
+
+// Those of patterns with wildcards have no places: their names tell them apart.
+std::optional<LocalName> Checkpoints::State::before_in_its_place(const LocalName& name, const Listed& here, const std::string& except) const {
+  auto other = here.before_in_its_place(name, except);
+  return other && patterns.stem(name.file).empty() ? other : std::nullopt;
+}
+
+Status Checkpoints::State::refuse_second(const LocalName& name, const Listed& here, const std::string& except) const {
+  const auto other = before_in_its_place(name, here, except);
+  return other ? files.say_why(name, why_second(name.step, other->file)) : Status();
+}
+
+std::string Checkpoints::State::why_second(uint64_t step, const std::string& before) {
+  return fmt::format(
+      "checkpoint {} has {} in its place, and a checkpoint has one file of each step and rank; let the program write these numbers with the same "
+      "digits each time, or remove the one before it writes the other",
+      step, before);
+}
+
+// The user's file of which that is the local one; empty of any other.
+std::string Checkpoints::State::file_of(const std::string& local_path) const {
+  const auto name = local_path.starts_with(files.directory() + "/") ? checkpoint::decode_local_name(catalog::name_of(local_path)) : std::nullopt;
+  return name ? name->file : "";
+}
+
 // What began as an update, and is written anew after all.
-LocalName Checkpoints::State::anew(LocalName name) const {
-  const Listed here = files.listed();
+LocalName Checkpoints::State::anew(LocalName name, const Listed& here) const {
   if (here.has_of(name.file, name.number, name.written)) {
     const auto last_of_rank = here.last_of_rank(name.rank, name.writer);
     name.written = here.last_written() + 1, name.turn = last_of_rank ? turn_after(last_of_rank->step, last_of_rank->turn, name.step) : 1;
@@ -356,11 +393,13 @@ void Checkpoints::truncated(int fd) {
   const auto found = state_->written.find(fd);
   if (found == state_->written.end()) return;
   const LocalName name = found->second.name;
-  const LocalName next = state_->anew(name);
+  const State::Listed here = state_->files.listed();
+  const LocalName next = state_->anew(name, here);
   if (next == name) return;  // it is new as it is
   if (!catalog::move(state_->files.path(checkpoint::State::writing, name), state_->files.path(checkpoint::State::writing, next))) return;
   for (auto& [number, other] : state_->written)
     if (other.name == name) other.name = next;
+  if (state_->before_in_its_place(next, here)) state_->second.insert(next.file);
   state_->begins(next.step);
 }
 
@@ -468,7 +507,7 @@ void Checkpoints::State::close_handed_over() {
   if (!all) return;
   std::istringstream names(*all);
   for (std::string text; std::getline(names, text, '\0');)
-    if (const auto name = checkpoint::decode_local_name(text)) (void)close_file(*name);
+    if (const auto name = checkpoint::decode_local_name(text)) second.insert(name->file), (void)close_file(*name);
   (void)catalog::unlink_file(note);
 }
 
@@ -483,8 +522,10 @@ Status Checkpoints::take_alone(const std::string& plain, const File& to) {
   if (!state) return state.status();
   if (checkpoint::has_writers(plain)) return State::still_written(plain);
   HF_TRY(state_->files.make());
-  const auto next = state_->next_name_of(to, true, state_->files.listed());
+  const State::Listed here = state_->files.listed();
+  const auto next = state_->next_name_of(to, true, here);
   if (!next) return next.status();
+  HF_TRY(state_->refuse_second(*next, here, state_->file_of(plain)));
   state_->begins(next->step);
   return state_->copy_to(checkpoint::State::closed, *next, plain);
 }

@@ -30,13 +30,27 @@ Result<Checkpoints::State::Found> Checkpoints::State::look_at_versions(const std
   }
 }
 
-// What was written of that step and does not belong to it: by path, for what is made anew is there twice for a while.
+// What was written of that step and does not belong to it: by path, for what is made anew is there twice for a while. Of two names of one place the older one
+// was renamed, or removed.
 std::set<std::string> Checkpoints::State::beside_beginning(const std::vector<catalog::FoundVersion>& found) const {
   std::set<std::string> paths;
-  if (!patterns.are_rolled()) return paths;
-  if (const auto begun = checkpoint::beginning_among(found, run))
-    for (const auto& [place, file] : begun->beside) paths.insert(file.version.file);
+  const auto begun = patterns.are_rolled() || has_two_names(found) ? checkpoint::beginning_among(found, run) : std::nullopt;
+  if (!begun) return paths;
+  for (const checkpoint::Protected& file : begun->older) paths.insert(file.version.file);
+  for (const auto& [place, file] : begun->files) paths.erase(file.version.file);
+  for (const auto& [place, file] : begun->beside) paths.insert(file.version.file);
   return paths;
+}
+
+// Some place of what this attempt began with.
+bool Checkpoints::State::has_two_names(const std::vector<catalog::FoundVersion>& found) const {
+  std::map<uint32_t, std::string_view> names;
+  for (const catalog::FoundVersion& one : found) {
+    const layout::Version& version = *one.manifest.version;
+    const bool is_from = run.from && version.run == run.id && version.attempt == run.from->attempt && version.step == run.from->step;
+    if (is_from && !version.roll && names.try_emplace(version.rank, version.file).first->second != version.file) return true;
+  }
+  return false;
 }
 
 // The newest version of this attempt, else the one that the attempt began with.

@@ -52,7 +52,7 @@ Result<SharedFile> Checkpoints::State::make_shared(const File& file, bool is_wri
   if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
   if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
   const bool copies = before.ok() && !(flags & O_TRUNC);
-  auto name = next_name_in_pool(file, !copies);
+  auto name = next_name_together(file, !copies);
   if (!name) return name.status();
   HF_TRY(checkpoint::encode(*name).status());
   const auto last = copies ? open_seen(file, *sight) : Result<catalog::Descriptor>(catalog::Descriptor());

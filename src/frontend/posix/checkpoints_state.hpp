@@ -87,6 +87,7 @@ struct Checkpoints::State {
     return run.from && !run.from->drained && (!patterns.have_step() || run.from->step == file.named.step);
   }
   std::set<std::string> beside_beginning(const std::vector<catalog::FoundVersion>& found) const;
+  bool has_two_names(const std::vector<catalog::FoundVersion>& found) const;
   Result<std::optional<catalog::FoundVersion>> find_in_pool(const File& file);
   Result<std::optional<layout::Manifest>> in_pool(const File& file);
   Status restore(const File& file, const layout::Manifest& manifest);
@@ -96,16 +97,25 @@ struct Checkpoints::State {
   Result<Sight> look_to_write(const File& file, int flags, Listed& here);
   Result<catalog::Descriptor> open_seen(const File& file, Sight sight);
   Result<LocalName> begin(const File& file, int flags, mode_t mode, bool& joins);
+  Result<LocalName> begin_after(Listed& here, const File& file, int flags, mode_t mode, bool& joins);
   Result<LocalName> check_alone(const File& file, LocalName name);
   int open_written(const LocalName& name, int flags, bool joins);
   Result<LocalName> next_name(const File& file, bool written_anew, const Listed& here) const;
-  Result<LocalName> next_name_in_pool(const File& file, bool written_anew);
+  // `before`: the path of another file that the pool has in its place.
+  Result<LocalName> next_name_in_pool(const File& file, bool written_anew, std::string* before = nullptr);
+  // Of a file that ranks write together: it is not begun where another one has its place.
+  Result<LocalName> next_name_together(const File& file, bool written_anew);
   Result<std::vector<layout::Version>> begun_in_pool(const File& file);
   // Of a file that one rank writes by itself. Where others may have written it on the nodes these count as well.
   Result<LocalName> next_name_of(const File& file, bool written_anew, const Listed& here) {
     return is_of_all(file) ? next_name_in_pool(file, written_anew) : next_name(file, written_anew, here);
   }
-  LocalName anew(LocalName name) const;
+  LocalName anew(LocalName name, const Listed& here) const;
+  // A checkpoint has one file in each place. The one that comes second is not protected, and its protector finds a note that says why.
+  std::optional<LocalName> before_in_its_place(const LocalName& name, const Listed& here, const std::string& except = "") const;
+  static std::string why_second(uint64_t step, const std::string& before);
+  Status refuse_second(const LocalName& name, const Listed& here, const std::string& except = "") const;
+  std::string file_of(const std::string& local_path) const;
   uint32_t writers() const { return patterns.are_rolled() ? ranks : 0; }
   void begins(uint64_t step) const;
   Status roll(uint64_t step, const checkpoint::OfRank& own, const std::vector<LocalName>& listed) const;
@@ -113,6 +123,7 @@ struct Checkpoints::State {
   Result<std::optional<LocalName>> last_seen(const File& file);
   Status hide(const File& file, const LocalName& name);
   Status close_file(const LocalName& name);
+  Status move_to_closed(const LocalName& name);
   Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from, bool keep_existing = false) const;
   bool open_elsewhere(const LocalName& name) const;
   const std::string& who();
@@ -169,6 +180,7 @@ struct Checkpoints::State {
   Directory directory;  // under that
   catalog::VersionList versions;
   std::map<int, Written> written;             // by number; below zero those whose numbers are being closed
+  std::set<std::string> second;               // paths of what had another file in its place when it was begun
   std::set<std::string> together;             // paths of files that ranks have written together
   std::vector<LocalName> completed_together;  // those of them that this process has begun
   std::set<uint64_t> steps_together;          // of those that another process has

@@ -37,7 +37,7 @@ Result<std::vector<layout::Version>> Checkpoints::State::begun_in_pool(const Fil
 }
 
 // What ranks write together leaves nothing in the node's directory: its versions in the pool count with what is here.
-Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool written_anew) {
+Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool written_anew, std::string* before) {
   const Listed here = files.listed();
   auto next = next_name(file, written_anew, here);
   if (!next) return next;
@@ -59,6 +59,19 @@ Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool w
   }
   if (!written_anew && last_of_file) name.written = last_of_file, name.turn = turn_of_file;  // as in next_name
   if (!patterns.have_step()) name.step = std::max({name.step, last_step + written_anew, uint64_t(1)});
+  for (const layout::Version& version : *found) {
+    const bool is_of_attempt = version.run == run.id && version.attempt == run.attempt && !version.roll && version.stem.empty();
+    const bool has_its_place = is_of_attempt && version.step == name.step && version.rank == name.rank && version.file != file.path;
+    if (before && has_its_place && here.hidden_number(version.file).value_or(0) < version.number) *before = version.file;
+  }
+  return next;
+}
+
+Result<LocalName> Checkpoints::State::next_name_together(const File& file, bool written_anew) {
+  std::string before;
+  auto next = next_name_in_pool(file, written_anew, &before);
+  if (next && !before.empty() && patterns.stem(file.path).empty())
+    return Status(Kind::invalid, file.path + ": " + why_second(next->step, before), EINVAL);
   return next;
 }
 
@@ -73,7 +86,7 @@ Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int 
   if (const auto here = state.files.newest(file.path); here && here->state == checkpoint::State::writing)
     return Status(Kind::busy, file.path + ": a program has it open to write by itself; let it close the file before ranks open it together");
   HF_TRY(state.files.make());
-  auto name = state.next_name_in_pool(file, (flags & O_CREAT) != 0);
+  auto name = state.next_name_together(file, (flags & O_CREAT) != 0);
   if (!name) return name.status();
   HF_TRY(checkpoint::encode(*name).status());
   if (!there || (flags & O_CREAT)) state.begins(name->step);

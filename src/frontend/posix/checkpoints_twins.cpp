@@ -197,6 +197,7 @@ Status Checkpoints::close_as_one(redundant::Replica& replica, const LocalName& o
   {
     std::lock_guard lock(state.mutex);
     state.files.no_longer(own, state.who());
+    if (state.second.erase(own.file)) (void)state.refuse_second(own, state.files.listed());
   }
   return make_count(replica, Call::close, "closed", copy, own, [] { return Status(); });
 }
@@ -222,6 +223,7 @@ Status Checkpoints::make_count(redundant::Replica& replica, Call call, const cha
   const auto [node, text] = told_by(outcome.payload);
   const auto name = checkpoint::decode_local_name(text);
   std::lock_guard lock(state.mutex);
+  if (const std::string why = state.files.why(own); name && !why.empty()) (void)state.files.say_why(*name, why);
   state.stand_back(copy, {outcome.status.ok() ? node : state.node, name ? *name : LocalName()}, file::was_long_ago(replica, own.file));
   return outcome.status;
 }
@@ -261,7 +263,9 @@ Status Checkpoints::take(const std::string& plain, const File& to) {
   const bool was_before = copied.kind() == Kind::not_found && replica->is_behind();  // it has its new name since
   if (!copied && !was_before) return copied;
   std::unique_lock lock(state.mutex);
-  auto next = state.next_name_of(to, true, state.files.listed());
+  const State::Listed here = state.files.listed();
+  auto next = state.next_name_of(to, true, here);
+  if (next) (void)state.refuse_second(*next, here, state.file_of(plain));
   lock.unlock();
   if (!next) {
     (void)catalog::unlink_file(half);

@@ -88,6 +88,38 @@ TEST(CheckpointChoice, one_file_that_two_nodes_wrote_at_the_same_time_is_in_no_w
   EXPECT_TRUE(checkpoints_of(found)[0].whole()) << "one that came after both of them decides";
 }
 
+Protected named(const std::string& file, uint64_t written, Protected one) {
+  one.version.file = file, one.version.written = written;
+  one.file_id = (written == 1 ? "z" : "a") + one.file_id;  // where nothing else is said the higher one counts
+  return one;
+}
+
+// "ck.1.0" was renamed to "ck.01.0", or removed before the other was written.
+TEST(CheckpointChoice, of_two_names_of_one_place_the_one_that_was_written_last_counts) {
+  auto found = step_of(1, 10);
+  found.erase(found.begin() + 1);
+  found.push_back(written_on("n1", named("/ck.10.1", 1, version(1, 10, 1, 3))));
+  found.push_back(written_on("n1", named("/ck.010.1", 2, version(1, 10, 1))));
+  for (int order = 0; order < 2; ++order) {
+    const auto all = checkpoints_of(found);
+    EXPECT_TRUE(all[0].whole());
+    EXPECT_EQ(all[0].files.at(1).version.file, "/ck.010.1");
+    EXPECT_EQ(dropped(found, 2).size(), 1u) << "the other one";
+    std::reverse(found.begin(), found.end());
+  }
+}
+
+TEST(CheckpointChoice, two_names_of_one_place_by_two_nodes_are_in_no_whole_checkpoint) {
+  auto found = step_of(1, 10);
+  found.erase(found.begin() + 1);
+  found.push_back(written_on("n1", named("/ck.10.1", 1, version(1, 10, 1, 3))));
+  found.push_back(written_on("n2", named("/ck.010.1", 2, version(1, 10, 1))));
+  for (int order = 0; order < 2; ++order) {
+    EXPECT_FALSE(checkpoints_of(found)[0].whole());
+    std::reverse(found.begin(), found.end());
+  }
+}
+
 TEST(CheckpointChoice, of_what_is_older_than_those_that_are_kept_all_goes) {
   auto found = step_of(1, 10);
   found.push_back(version(1, 15, 0));  // never whole

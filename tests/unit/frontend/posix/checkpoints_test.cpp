@@ -191,6 +191,21 @@ TEST_F(CheckpointsOfProcess, a_file_that_another_node_has_open_is_refused_and_it
   job->all->closed(fd);
 }
 
+TEST_F(CheckpointsOfProcess, ranks_begin_no_second_file_of_one_place_together) {
+  const auto begin = [](const char* name) { return job->all->begin_together(file(name), O_RDWR | O_CREAT, 0644, job->settings); };
+  const auto first = begin("head.30");
+  ASSERT_TRUE(first.ok()) << first.status().sentence();
+  ASSERT_TRUE(job->all->end_together(*first, true).ok());
+  const auto second = begin("head.030");
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().to_errno(), EINVAL);
+  EXPECT_TRUE(catalog::says(second.status(), "head.30 in its place")) << second.status().sentence();
+  ASSERT_TRUE(job->all->remove(file("head.30")).ok());
+  const auto then = begin("head.030");
+  ASSERT_TRUE(then.ok()) << then.status().sentence();
+  EXPECT_TRUE(job->all->end_together(*then, false).ok());
+}
+
 TEST_F(CheckpointsOfProcess, a_rank_writes_its_file_anew_without_asking_any_other_node) {
   Settings away = job->settings;
   for (std::string& node : away.local) node += "-that-is-lost";
