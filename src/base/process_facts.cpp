@@ -30,6 +30,14 @@ std::string small_file(const std::string& path) {
   return got > 0 ? std::string(buffer, size_t(got)) : std::string();
 }
 
+std::string long_file(const std::string& path) {
+  const raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char buffer[4096];
+  for (ssize_t got = 0; file && (got = raw::read(file.get(), buffer, sizeof buffer)) > 0;) text.append(buffer, size_t(got));
+  return text;
+}
+
 bool proc_is_ours() {
   char number[24];
   const ssize_t length = raw::readlinkat(AT_FDCWD, "/proc/self", number, sizeof number);

@@ -20,5 +20,7 @@ bool proc_is_ours();
 
 // The first 4 KiB of a file such as the kernel makes; empty where it cannot be read. By system calls alone.
 std::string small_file(const std::string& path);
+// All of such a file, however long it is.
+std::string long_file(const std::string& path);
 
 }  // namespace holdfast

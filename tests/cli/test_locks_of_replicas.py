@@ -111,6 +111,13 @@ class LocksOfReplicas(ReplicatedTest):
                 self.check_counter(1, 5)
                 self.clear()
 
+    def test_a_script_that_has_a_lock_by_a_child_costs_a_team_and_ends(self):
+        """Each team has a child that takes the lock: what the shell writes meanwhile its twin does not come to."""
+        done = self.replicas("/bin/bash", "-c", "exec 9>lock; flock 9; echo one >> out; flock -u 9; echo two >> out")
+        self.assertEqual(self.read("out"), "one\ntwo\n", done.stderr)
+        self.assertRegex(done.stderr, rf"rank 0 of team [01] cannot go on: flock waits for a lock of {self.path('lock')}, which its twin has by a process of "
+                                      r"its own: .*; let the program itself take the lock; team [01] goes on alone")
+
     def test_ranks_exclude_each_other_while_a_team_is_lost(self):
         for name, launcher in self.launchers():
             for how, options in (("linked", []), ("beside", ["--relaunch", "1"])):

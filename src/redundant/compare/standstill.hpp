@@ -31,6 +31,9 @@ class Standstill {
   // What a follower has said, as one that follows the leader of this epoch.
   void said(int team, uint32_t epoch, Standing standing) { others_.insert_or_assign(team, Said{epoch, std::move(standing)}); }
 
+  // Who of these waits at a call that this replica, which waits for none itself, has not begun; -1: nobody.
+  int waiting_for(const std::function<uint64_t(const Standing& there)>& number, uint64_t living, uint32_t epoch) const;
+
   struct Facts {
     int team = 0;         // of the leader
     uint64_t living = 0;  // the teams that live, as bits

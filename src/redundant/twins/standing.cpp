@@ -1,8 +1,11 @@
 // Where this process waits for its twins, and whether they wait for it in turn, each at another place.
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "redundant/subjects.hpp"
+#include "redundant/twins/children.hpp"
 #include "redundant/twins/twins.hpp"
 
 namespace holdfast::redundant {
@@ -43,18 +46,38 @@ bool Twins::stands_still() const {
 }
 
 void Twins::look_whether_all_stand() {
+  if (!stands_.now) return look_at_children();
   if (!stands_still()) return;
   Standing own = stands_.there;
   own.what = own.is_question ? name_of_question(own.subject) : (*stands_.what)();
   own.proof = meetings_.proof();
-  if (meetings_.leads()) return judge_standstill(own);
-  if (std::exchange(stands_.told_epoch, meetings_.epoch()) == meetings_.epoch()) return;
+  if (std::exchange(stands_.told_epoch, meetings_.epoch()) != meetings_.epoch()) tell_twins(own);
+  if (meetings_.leads()) judge_standstill(own);
+}
+
+void Twins::tell_twins(const Standing& own) {
   Frame frame;
   frame.word = own.is_question ? Word::waits_for_answer : Word::waits_in_call;
   frame.team = uint16_t(place_.team), frame.epoch = meetings_.epoch(), frame.rank = uint32_t(own.proof);
   frame.subject = own.subject, frame.number = own.number, frame.payload = bytes_of(own.what);
-  put(meetings_.leader(), frame);
+  for (int team = 0; team < most_teams; ++team)
+    if (team != place_.team && meetings_.lives(team)) put(team, frame);
   flush_soon();
+}
+
+uint64_t Twins::number_at(const Standing& there) const {
+  return there.is_question ? decisions_.number(there.subject) : meetings_.number(there.subject);
+}
+
+// A twin waits for this process, which may wait for one that it has started. That one may wait for a lock of the twin's.
+void Twins::look_at_children() {
+  if (!shares_node() || !meetings_.is_member()) return;
+  const int team = standstill_.waiting_for([this](const Standing& there) { return number_at(there); }, meetings_.living(), meetings_.epoch());
+  if (team < 0) return;
+  ucred twin{};
+  socklen_t bytes = sizeof twin;
+  if (getsockopt(ways_[size_t(team)].socket.get(), SOL_SOCKET, SO_PEERCRED, &twin, &bytes) != 0 || twin.pid <= 0) return;
+  if (const std::string why = child_waits_for_lock_of(twin.pid); !why.empty()) refuse(why);
 }
 
 void Twins::take_standing(const Frame& frame) {
@@ -70,11 +93,9 @@ void Twins::judge_standstill(const Standing& own) {
     const auto found = std::find_if(come.begin(), come.end(), [team](const auto& one) { return one.first == team; });
     return found == come.end() ? std::nullopt : std::optional(found->second.proof);
   };
-  const auto number = [this](const Standing& there) {
-    return there.is_question ? decisions_.number(there.subject) : meetings_.number(there.subject);
-  };
+  const auto number = [this](const Standing& there) { return number_at(there); };
   const auto found = standstill_.judge(own, {place_.team, meetings_.living(), meetings_.epoch(), has_come, number});
-  if (!found || std::exchange(stands_.told_epoch, meetings_.epoch()) == meetings_.epoch()) return;
+  if (!found || std::exchange(stands_.reported_epoch, meetings_.epoch()) == meetings_.epoch()) return;
   report(found->claims, found->what);
   flush_soon();
 }

@@ -149,7 +149,10 @@ class Twins final : public Replica, public Sharing {
   void wait_at(uint64_t subject, uint64_t number, const std::function<std::string()>* what, std::unique_lock<std::mutex>& lock);
   bool stands_still() const;
   void look_whether_all_stand();
+  void tell_twins(const Standing& own);
   void take_standing(const Frame& frame);
+  uint64_t number_at(const Standing& there) const;
+  void look_at_children();
   void judge_standstill(const Standing& own);
   void wait_while_full(std::unique_lock<std::mutex>& lock);
   void wait_until_all_has_arrived(std::unique_lock<std::mutex>& lock);
@@ -244,7 +247,7 @@ class Twins final : public Replica, public Sharing {
     const std::function<std::string()>* what = nullptr;  // while it waits in a call
     int64_t since_ms = 0;
     bool now = false;
-    uint32_t told_epoch = ~uint32_t(0);
+    uint32_t told_epoch = ~uint32_t(0), reported_epoch = ~uint32_t(0);
   } stands_;
   unsigned callers_ = 0;  // threads that have called
   Standstill standstill_;

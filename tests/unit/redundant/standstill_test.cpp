@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "redundant/map.hpp"
+#include "redundant/twins/children.hpp"
 
 namespace holdfast::redundant {
 namespace {
@@ -72,6 +73,31 @@ TEST(Standstill, keeps_that_nothing_speaks_for_one_that_has_resumed) {
   there.proof = Claim::unproven;
   two.said(1, told_epoch, there);
   EXPECT_EQ(two.judge(standing_at(one_place, 5), facts_of(2, 1))->claims[1].second.proof, Claim::unproven);
+}
+
+TEST(Standstill, knows_who_waits_for_a_call_that_is_not_begun) {
+  Standstill two;
+  const auto number = facts_of(2, 1).number;
+  EXPECT_EQ(two.waiting_for(number, first_teams(2), told_epoch), -1);
+  two.said(1, told_epoch, standing_at(other_place, 2));
+  EXPECT_EQ(two.waiting_for(number, first_teams(2), told_epoch), 1);
+  EXPECT_EQ(two.waiting_for(facts_of(2, 2).number, first_teams(2), told_epoch), -1) << "it is in that call";
+  EXPECT_EQ(two.waiting_for(number, team_bit(0), told_epoch), -1) << "it is lost";
+}
+
+TEST(Locks, are_read_as_the_kernel_shows_them) {
+  const auto all = locks_in(
+      "1: FLOCK  ADVISORY  WRITE 4711 08:01:131 0 EOF\n"
+      "1: -> FLOCK  ADVISORY  WRITE 4712 08:01:131 0 EOF\n"
+      "2: POSIX  ADVISORY  READ  4713 00:2a:7 0 9\n");
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].process, 4711);
+  EXPECT_EQ(all[0].file, "08:01:131");
+  EXPECT_FALSE(all[0].waits);
+  EXPECT_TRUE(all[1].waits);
+  EXPECT_EQ(all[1].process, 4712);
+  EXPECT_EQ(all[2].file, "00:2a:7");
+  EXPECT_EQ(locks_in("lock:\t1: FLOCK  ADVISORY  WRITE 4711 08:01:131 0 EOF\n").at(0).file, "08:01:131") << "in fdinfo";
 }
 
 }  // namespace
