@@ -130,6 +130,15 @@ class CheckpointListings(CheckpointTest):
         self.run_job("ls -R ck > again", "--resume", pattern=pattern)
         self.assertEqual(self.read("again"), "ck:\n20\n\nck/20:\nrank.0\n")
 
+    def test_a_directory_that_holds_some_is_moved_by_a_copy(self):
+        rename = "import os; os.rename('ck/11', 'ck/12')"
+        done = self.run_job(f"""mkdir ck/10 ck/empty; echo data > ck/10/x.0; mv ck/10 ck/11; cat ck/11/x.0 > got; [ ! -e ck/10 ] || echo there >> got
+            mv ck/empty ck/20; [ -d ck/20 ] || echo lost >> got; python3 -c "{rename}" 2> error""", pattern="ck/{step}/x.{rank}", expect=1)
+        self.assertEqual(self.read("got"), "data\n")
+        self.assertIn("Invalid cross-device link", self.read("error"))
+        self.assertRegex(self.read("error"), "ck/11: it holds checkpoints, which keep their names: rename each of them")
+        self.assertIn("checkpoint 11 is whole (1 file", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -148,10 +148,20 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
   return as_one(Call::unlink, from_directory, from, "", ENOENT, [=] { return real().unlinkat(from_directory, from, 0); });
 }
 
+// What lies in it is found by its path, which the nodes keep. `mv`, shutil.move and their like copy what cannot be renamed.
+bool keeps_its_name(int directory, const char* path) {
+  if (!holds_checkpoints(directory, path)) return false;
+  const OurCode ours_now;
+  complain(full_path(directory, path),
+           "it holds checkpoints, which keep their names: rename each of them, or move the directory as mv does, by a copy");
+  return true;
+}
+
 template <class Native>
 int rename_this(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
   if (inside > 0 || !from || !to) return native();
   if (const auto renamed = rename_checkpoint(from_directory, from, to_directory, to, flags)) return *renamed;
+  if (keeps_its_name(from_directory, from)) return errno = EXDEV, -1;
   const auto rename = [&](std::vector<tree::Line>& lines) {
     {
       const OurCode ours_now;
