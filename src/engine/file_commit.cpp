@@ -20,7 +20,10 @@ namespace holdfast::engine {
 using layout::Manifest;
 
 Status File::settle_all(exchange::Exchange& ranks, bool durable, const Status& before, const std::optional<StagedManifest>& staged) {
-  if (durable) catalog::environment().help_targets(members_.count());
+  // Agents make several things durable by themselves.
+  int near = 0;
+  for (int member = 0; member < members_.count(); ++member) near += members_.available(member) && !members_.is_far(member);
+  if (durable && near > 0) catalog::environment().help_targets(near);
   if (before.ok())
     members_.each([&](int member) -> MemberCall {
       return [durable, stage = staged ? stage_call(located_, member, *staged) : MemberCall()](MemberHandle& handle) {
