@@ -60,6 +60,8 @@ std::string names_of_nodes(const checkpoint::Run& run) {
 
 }  // namespace
 
+bool Checkpoints::is_on_no_node() { return on_no_node.load(std::memory_order_acquire); }
+
 std::string Checkpoints::why_none(const std::string& path) {
   OnNoNode* const here = on_no_node.load(std::memory_order_acquire);
   if (!here || here->is_said || !here->patterns.may_be(std::string_view(path).substr(path.rfind('/') + 1))) return "";

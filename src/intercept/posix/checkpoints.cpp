@@ -80,6 +80,7 @@ std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path, 
   const KeepErrno keep;
   const OurCode ours_now;
   if (!all) {
+    if (!Checkpoints::is_on_no_node()) return {};
     if (const std::string why = Checkpoints::why_none(full_path(directory, path)); !why.empty()) complain(path, why);
     return {};
   }

@@ -23,7 +23,7 @@ namespace {
 
 using namespace holdfast::intercept::posix;
 
-// By which clock each timer goes.
+// By which clock each timer goes. Timers may be set in a handler of a signal: whoever has the mutex is interrupted by none.
 struct Timers {
   std::mutex mutex;
   std::map<timer_t, clockid_t> clocks;
@@ -33,7 +33,22 @@ Timers& timers() {
   return *all;
 }
 
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 std::optional<clockid_t> clock_of(timer_t timer) {
+  const WithoutSignals none;
   const std::lock_guard lock(timers().mutex);
   const auto found = timers().clocks.find(timer);
   return found == timers().clocks.end() ? std::nullopt : std::optional(found->second);
@@ -68,6 +83,8 @@ int set_timer(const std::optional<clockid_t>& which, const itimerspec& wanted, N
   itimerspec own = wanted;
   const bool is_off = wanted.it_value.tv_sec == 0 && wanted.it_value.tv_nsec == 0;
   if (which && !is_off) own.it_value = own_time(*which, wanted.it_value);
+  // A time before this node's start: at once. Nothing at all would mean never.
+  if (!is_off && own.it_value.tv_sec == 0 && own.it_value.tv_nsec == 0) own.it_value.tv_nsec = 1;
   return native(&own);
 }
 
@@ -116,6 +133,7 @@ HF_DOOR int timer_create(clockid_t which, sigevent* event, timer_t* made) noexce
   const int answer = native(which, event, made);
   if (answer != 0 || !made || !replica_for(HF_CALLER)) [[likely]]
     return answer;
+  const WithoutSignals none;
   const std::lock_guard lock(timers().mutex);
   timers().clocks[*made] = which;
   return answer;

@@ -16,9 +16,9 @@ Claim claim_of(const Standing& place, uint64_t proof) {
 
 }  // namespace
 
-int Standstill::waiting_for(const std::function<uint64_t(const Standing& there)>& number, uint64_t living, uint32_t epoch) const {
+int Standstill::waiting_for(const std::function<uint64_t(const Standing& there)>& number, uint64_t heard, uint32_t epoch) const {
   for (const auto& [team, said] : others_)
-    if ((living & team_bit(team)) && said.epoch == epoch && number(said.standing) < said.standing.number) return team;
+    if ((heard & team_bit(team)) && said.epoch == epoch && number(said.standing) < said.standing.number) return team;
   return -1;
 }
 

@@ -30,9 +30,12 @@ class Standstill {
  public:
   // What a follower has said, as one that follows the leader of this epoch.
   void said(int team, uint32_t epoch, Standing standing) { others_.insert_or_assign(team, Said{epoch, std::move(standing)}); }
+  // It makes a call, or is past one: it stands no more where it has said. A subject's numbers begin anew once a call on it is over for all.
+  void goes_on(int team) { others_.erase(team); }
 
   // Who of these waits at a call that this replica, which waits for none itself, has not begun; -1: nobody.
-  int waiting_for(const std::function<uint64_t(const Standing& there)>& number, uint64_t living, uint32_t epoch) const;
+  // Only what is heard of is known to go on: of a follower that is its leader.
+  int waiting_for(const std::function<uint64_t(const Standing& there)>& number, uint64_t heard, uint32_t epoch) const;
 
   struct Facts {
     int team = 0;         // of the leader

@@ -110,7 +110,10 @@ void Twins::came_of_twin(int way, Frame& frame, Outbox& out) {
   } else if (frame.word == Word::piece) {
     if (meetings_.lives(frame.team)) pieces_.take(std::move(frame), meetings_.number(frame.subject));
   } else if (frame.word == Word::waits_in_call || frame.word == Word::waits_for_answer) take_standing(frame);
-  else meetings_.take(frame, out);
+  else {
+    if (frame.word == Word::claim || frame.word == Word::over || frame.word == Word::outcome) standstill_.goes_on(frame.team);
+    meetings_.take(frame, out);
+  }
 }
 
 // Under the lock.

@@ -72,7 +72,8 @@ uint64_t Twins::number_at(const Standing& there) const {
 // A twin waits for this process, which may wait for one that it has started. That one may wait for a lock of the twin's.
 void Twins::look_at_children() {
   if (!shares_node() || !meetings_.is_member()) return;
-  const int team = standstill_.waiting_for([this](const Standing& there) { return number_at(there); }, meetings_.living(), meetings_.epoch());
+  const uint64_t heard = meetings_.living() & (meetings_.leads() ? ~uint64_t(0) : team_bit(meetings_.leader()));
+  const int team = standstill_.waiting_for([this](const Standing& there) { return number_at(there); }, heard, meetings_.epoch());
   if (team < 0) return;
   ucred twin{};
   socklen_t bytes = sizeof twin;

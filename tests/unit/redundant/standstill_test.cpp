@@ -41,6 +41,14 @@ TEST(Standstill, is_not_where_an_outcome_is_on_its_way) {
   EXPECT_FALSE(two.judge(standing_at(one_place, 5), facts_of(2, 1, team_bit(1)))) << "it has come since then";
 }
 
+// Numbers of a subject that all have forgotten begin anew, so they do not tell that a call there is over.
+TEST(Standstill, is_not_said_by_whoever_has_gone_on_since) {
+  Standstill two;
+  two.said(1, told_epoch, standing_at(other_place, 2));
+  two.goes_on(1);
+  EXPECT_FALSE(two.judge(standing_at(one_place, 5), facts_of(2, 0)));
+}
+
 TEST(Standstill, is_not_said_by_what_another_leader_was_told) {
   Standstill two;
   two.said(1, told_epoch - 1, standing_at(other_place, 2));
