@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/directory_entries.hpp"
 #include "base/raw_syscalls.hpp"
 
 namespace holdfast {
@@ -30,12 +31,15 @@ std::string small_file(const std::string& path) {
   return got > 0 ? std::string(buffer, size_t(got)) : std::string();
 }
 
-std::string long_file(const std::string& path) {
-  const raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char buffer[4096];
-  for (ssize_t got = 0; file && (got = raw::read(file.get(), buffer, sizeof buffer)) > 0;) text.append(buffer, size_t(got));
-  return text;
+std::vector<int> numbers_in(const std::string& path) {
+  std::vector<int> found;
+  const raw::Fd directory(raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  alignas(8) char entries[4096];
+  for (ssize_t bytes; directory && (bytes = raw::getdents64(directory.get(), entries, sizeof entries)) > 0;)
+    each_name_in(entries, bytes, [&](std::string_view name) {
+      if (int number = 0; read_number(name, number)) found.push_back(number);
+    });
+  return found;
 }
 
 bool proc_is_ours() {

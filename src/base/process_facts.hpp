@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace holdfast {
 
@@ -20,7 +21,7 @@ bool proc_is_ours();
 
 // The first 4 KiB of a file such as the kernel makes; empty where it cannot be read. By system calls alone.
 std::string small_file(const std::string& path);
-// All of such a file, however long it is.
-std::string long_file(const std::string& path);
+// What is named by a number in a directory of /proc: processes, threads, descriptors. Empty where it cannot be read. By system calls alone.
+std::vector<int> numbers_in(const std::string& path);
 
 }  // namespace holdfast

@@ -16,6 +16,11 @@ Claim claim_of(const Standing& place, uint64_t proof) {
 
 }  // namespace
 
+void Standstill::is_past(int team, uint64_t subject) {
+  const auto said = others_.find(team);
+  if (said != others_.end() && !said->second.standing.is_question && said->second.standing.subject == subject) others_.erase(said);
+}
+
 int Standstill::waiting_for(const std::function<uint64_t(const Standing& there)>& number, uint64_t heard, uint32_t epoch) const {
   for (const auto& [team, said] : others_)
     if ((heard & team_bit(team)) && said.epoch == epoch && number(said.standing) < said.standing.number) return team;

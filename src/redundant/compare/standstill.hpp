@@ -30,8 +30,10 @@ class Standstill {
  public:
   // What a follower has said, as one that follows the leader of this epoch.
   void said(int team, uint32_t epoch, Standing standing) { others_.insert_or_assign(team, Said{epoch, std::move(standing)}); }
-  // It makes a call, or is past one: it stands no more where it has said. A subject's numbers begin anew once a call on it is over for all.
+  // It makes another call: it stands no more where it has said. A subject's numbers begin anew once a call on it is over for all.
   void goes_on(int team) { others_.erase(team); }
+  // It is past its calls on this subject. A leader says so of an earlier one also while it stands.
+  void is_past(int team, uint64_t subject);
 
   // Who of these waits at a call that this replica, which waits for none itself, has not begun; -1: nobody.
   // Only what is heard of is known to go on: of a follower that is its leader.

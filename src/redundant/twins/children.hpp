@@ -1,17 +1,14 @@
-// Processes that this one has started, as the kernel shows them: whether one of them waits for a lock that a twin on the same node has open.
+// Processes that this one has started, as proc(5) shows them: whether one of them waits for a lock that a twin on the same node has.
 #pragma once
+#include <optional>
 #include <string>
-#include <vector>
 
 namespace holdfast::redundant {
 
-// A line of /proc/locks.
-struct KernelLock {
-  int process = 0;
-  std::string file;  // device and inode
-  bool waits = false;
-};
-std::vector<KernelLock> locks_in(const std::string& text);
+// What a thread waits in: the line of /proc/PID/task/TID/syscall. Empty where it computes, only lets time pass, or may not be looked at.
+std::string where_it_waits(int process, int thread);
+// Of the file whose lock it waits for (flock, fcntl); nothing: it waits for something else.
+std::optional<int> descriptor_of_awaited_lock(const std::string& waits_in);
 
 // The file, by its path, and the process that waits; empty where there is none. A lock of flock(2) stays with who has the file open, also when the process
 // that took it has ended: so what counts is what `twin` has open.

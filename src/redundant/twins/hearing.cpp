@@ -111,7 +111,8 @@ void Twins::came_of_twin(int way, Frame& frame, Outbox& out) {
     if (meetings_.lives(frame.team)) pieces_.take(std::move(frame), meetings_.number(frame.subject));
   } else if (frame.word == Word::waits_in_call || frame.word == Word::waits_for_answer) take_standing(frame);
   else {
-    if (frame.word == Word::claim || frame.word == Word::over || frame.word == Word::outcome) standstill_.goes_on(frame.team);
+    if (frame.word == Word::claim) standstill_.goes_on(frame.team);
+    if (frame.word == Word::over || frame.word == Word::outcome) standstill_.is_past(frame.team, frame.subject);
     meetings_.take(frame, out);
   }
 }

@@ -1,5 +1,7 @@
 // Where this process waits for its twins, and whether they wait for it in turn, each at another place.
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -26,7 +28,7 @@ std::string name_of_question(uint64_t subject) {
 // Under the mutex, as what follows.
 void Twins::counts_this_thread() {
   static constinit thread_local bool has_called __attribute__((tls_model("initial-exec"))) = false;
-  if (!std::exchange(has_called, true)) ++callers_;
+  if (!std::exchange(has_called, true)) ++callers_, caller_ = int(syscall(SYS_gettid));
 }
 
 void Twins::wait_at(uint64_t subject, uint64_t number, const std::function<std::string()>* what, std::unique_lock<std::mutex>& lock) {
@@ -71,10 +73,12 @@ uint64_t Twins::number_at(const Standing& there) const {
 
 // A twin waits for this process, which may wait for one that it has started. That one may wait for a lock of the twin's.
 void Twins::look_at_children() {
-  if (!shares_node() || !meetings_.is_member()) return;
+  if (!shares_node() || !meetings_.is_member() || callers_ != 1) return;
   const uint64_t heard = meetings_.living() & (meetings_.leads() ? ~uint64_t(0) : team_bit(meetings_.leader()));
   const int team = standstill_.waiting_for([this](const Standing& there) { return number_at(there); }, heard, meetings_.epoch());
-  if (team < 0) return;
+  // One that computes meanwhile may come by itself. It has waited at one place since the last look.
+  const std::string waits_in = team < 0 ? "" : where_it_waits(::getpid(), caller_);
+  if (waits_in != std::exchange(waits_in_, waits_in) || waits_in.empty()) return;
   ucred twin{};
   socklen_t bytes = sizeof twin;
   if (getsockopt(ways_[size_t(team)].socket.get(), SOL_SOCKET, SO_PEERCRED, &twin, &bytes) != 0 || twin.pid <= 0) return;

@@ -250,6 +250,8 @@ class Twins final : public Replica, public Sharing {
     uint32_t told_epoch = ~uint32_t(0), reported_epoch = ~uint32_t(0);
   } stands_;
   unsigned callers_ = 0;  // threads that have called
+  int caller_ = 0;        // the last one of these that has come
+  std::string waits_in_;  // where it was seen to wait last, outside of calls
   Standstill standstill_;
   std::unique_ptr<SentMessages> sent_;                                       // none where messages are not compared
   std::map<std::pair<uint64_t, uint64_t>, bool> may_append_;                 // by file and call of those who wait for their turn

@@ -1,7 +1,9 @@
 // Replicas that wait for each other at different places, as their leader judges it.
 #include "redundant/compare/standstill.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
 #include "redundant/map.hpp"
 #include "redundant/twins/children.hpp"
@@ -93,19 +95,24 @@ TEST(Standstill, knows_who_waits_for_a_call_that_is_not_begun) {
   EXPECT_EQ(two.waiting_for(number, team_bit(0), told_epoch), -1) << "it is lost";
 }
 
-TEST(Locks, are_read_as_the_kernel_shows_them) {
-  const auto all = locks_in(
-      "1: FLOCK  ADVISORY  WRITE 4711 08:01:131 0 EOF\n"
-      "1: -> FLOCK  ADVISORY  WRITE 4712 08:01:131 0 EOF\n"
-      "2: POSIX  ADVISORY  READ  4713 00:2a:7 0 9\n");
-  ASSERT_EQ(all.size(), 3u);
-  EXPECT_EQ(all[0].process, 4711);
-  EXPECT_EQ(all[0].file, "08:01:131");
-  EXPECT_FALSE(all[0].waits);
-  EXPECT_TRUE(all[1].waits);
-  EXPECT_EQ(all[1].process, 4712);
-  EXPECT_EQ(all[2].file, "00:2a:7");
-  EXPECT_EQ(locks_in("lock:\t1: FLOCK  ADVISORY  WRITE 4711 08:01:131 0 EOF\n").at(0).file, "08:01:131") << "in fdinfo";
+// A leader hears last that an earlier file is closed, and then says so to all: while it waits at the next one.
+TEST(Standstill, stays_said_while_an_earlier_call_is_over) {
+  Standstill two;
+  two.said(1, told_epoch, standing_at(other_place, 2));
+  two.is_past(1, one_place);
+  EXPECT_TRUE(two.judge(standing_at(one_place, 5), facts_of(2, 1)));
+  two.is_past(1, other_place);
+  EXPECT_FALSE(two.judge(standing_at(one_place, 5), facts_of(2, 1)));
+}
+
+std::string call_of(long number, const char* arguments) { return std::to_string(number) + " " + arguments + " 0x0 0x0 0x0 0x7ffe 0x7f01\n"; }
+
+TEST(Locks, are_waited_for_in_calls_of_the_kernel) {
+  EXPECT_EQ(descriptor_of_awaited_lock(call_of(SYS_flock, "0x208 0x2 0x2")), 0x208);
+  EXPECT_EQ(descriptor_of_awaited_lock(call_of(SYS_fcntl, ("0x9 0x" + std::to_string(F_SETLKW) + " 0x7ff0").c_str())), 9);
+  EXPECT_FALSE(descriptor_of_awaited_lock(call_of(SYS_fcntl, ("0x9 0x" + std::to_string(F_GETLK) + " 0x7ff0").c_str())));
+  EXPECT_FALSE(descriptor_of_awaited_lock(call_of(SYS_read, "0x9 0x7 0x26")));
+  EXPECT_FALSE(descriptor_of_awaited_lock(""));
 }
 
 }  // namespace
