@@ -214,6 +214,18 @@ class Replicas(ReplicatedTest):
         done = self.replicas("--rehearse", PROGRAM, "parts_company", "asks")
         self.assertIn("rank 0 of team 1 makes another call than team 0", done.stderr)
 
+    def test_whose_threads_have_ended_stands_as_well(self):
+        """What a shell redirects is moved by a thread for each redirection. Those have ended."""
+        script = ('for ((step = 1; step <= 40; step++)); do echo $step > out.$step; done; '
+                  'case " $(tr "\\0" " " < /proc/$$/environ) " in *" HOLDFAST_REPLICA=1 "*) echo > here;; *) echo > there;; esac')
+        done = self.replicas("/bin/bash", "-c", script, expect=120)
+        self.assertIn(f"the replicas of rank 0 differ: {self.path('here')}, its open (team 0 waits at {self.path('there')}, its open)", done.stderr)
+
+    def test_one_that_was_told_what_it_never_asks_for_is_stopped_too(self):
+        script = ('case " $(tr "\\0" " " < /proc/$$/environ) " in *" HOLDFAST_REPLICA=1 "*) [ -e another ];; *) [ -e one ]; [ -e two ]; echo > three;; esac')
+        done = self.replicas("/bin/bash", "-c", script, expect=120)
+        self.assertIn("the replicas of rank 0 differ: a question about a file (team 0 waits at", done.stderr)
+
     def test_own_clocks_that_fill_other_buffers_stop_the_job(self):
         self.replicas(PROGRAM, "fills_by_time")
         self.assertIn("the replicas of rank 0 differ: ", self.replicas("--clock", "own", PROGRAM, "fills_by_time", expect=120).stderr)

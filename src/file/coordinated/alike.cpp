@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <string_view>
+#include <utility>
 
 #include "base/find_number.hpp"
 
@@ -25,8 +26,9 @@ void program_asks_for_its_number() {
   program_has_its_number.store(true, std::memory_order_release);
 }
 
-std::string named_alike(const redundant::Replica& replica, std::string path) {
-  const redundant::Replica::ProcessNumbers numbers = replica.process_numbers();
+std::string named_alike(const redundant::Replica& replica, std::string path) { return named_alike(replica.process_numbers(), std::move(path)); }
+
+std::string named_alike(const redundant::Replica::ProcessNumbers& numbers, std::string path) {
   if (numbers.own == numbers.first || numbers.own < least_telling_number) return path;
   const std::string own = std::to_string(numbers.own), first = std::to_string(numbers.first);
   const std::string_view here = beginning;

@@ -13,5 +13,6 @@ void program_asks_for_its_number();
 
 // `path` with the number of the rank's first process in the place of this one's. The directory where the program began stays as it is.
 std::string named_alike(const redundant::Replica& replica, std::string path);
+std::string named_alike(const redundant::Replica::ProcessNumbers& numbers, std::string path);
 
 }  // namespace holdfast::file

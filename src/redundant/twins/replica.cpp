@@ -31,6 +31,7 @@ bool Twins::all_there() const {
 
 Status Twins::begin(const std::string& about) {
   HF_TRY(make_logs());
+  pthread_key_create(&when_one_ends_, [](void* twins) { static_cast<Twins*>(twins)->forgets_this_thread(); });
   transport::Link link;
   const Status met = link.connect(orders_.hub, agreement(orders_.secret), orders_.deadline_ms);
   if (!met) return Status(met.kind(), fmt::format("{} does not reach the process that joins the teams: {}", host_name(), met.sentence()));

@@ -25,12 +25,18 @@ std::string name_of_question(uint64_t subject) {
 
 }  // namespace
 
-// Under the mutex, as what follows.
+// Without the mutex: a process that is forked off ends threads, too, and the mutex may have been another's then.
 void Twins::counts_this_thread() {
   static constinit thread_local bool has_called __attribute__((tls_model("initial-exec"))) = false;
-  if (!std::exchange(has_called, true)) ++callers_, caller_ = int(syscall(SYS_gettid));
+  if (std::exchange(has_called, true)) return;
+  ++callers_, their_numbers_ += syscall(SYS_gettid);
+  pthread_setspecific(when_one_ends_, this);
 }
 
+// What our own threads write for the program's children is called by them, and they end.
+void Twins::forgets_this_thread() { --callers_, their_numbers_ -= syscall(SYS_gettid); }
+
+// Under the mutex, as what follows.
 void Twins::wait_at(uint64_t subject, uint64_t number, const std::function<std::string()>* what, std::unique_lock<std::mutex>& lock) {
   Standing there{subject, number, what == nullptr, {}};
   if (!stands_.there.is_at(there)) stands_ = {std::move(there), nullptr, clock_ms(), false};
@@ -43,7 +49,8 @@ void Twins::wait_at(uint64_t subject, uint64_t number, const std::function<std::
 // Where it has what it waits for by now, its thread is about to go on.
 bool Twins::stands_still() const {
   const Standing& there = stands_.there;
-  if (!stands_.now || callers_ != 1 || clock_ms() - stands_.since_ms < standing_patience_ms || !meetings_.is_member() || has_unread()) return false;
+  const bool is_in_the_past = (past_ && has_unread()) || meetings_.learned() > 0;  // else what it was told and does not ask for helps nobody
+  if (!stands_.now || callers_ != 1 || clock_ms() - stands_.since_ms < standing_patience_ms || !meetings_.is_member() || is_in_the_past) return false;
   return there.is_question ? decisions_.number(there.subject) < there.number : meetings_.state(there.subject) == Meetings::State::wait;
 }
 
@@ -77,7 +84,7 @@ void Twins::look_at_children() {
   const uint64_t heard = meetings_.living() & (meetings_.leads() ? ~uint64_t(0) : team_bit(meetings_.leader()));
   const int team = standstill_.waiting_for([this](const Standing& there) { return number_at(there); }, heard, meetings_.epoch());
   // One that computes meanwhile may come by itself. It has waited at one place since the last look.
-  const std::string waits_in = team < 0 ? "" : where_it_waits(::getpid(), caller_);
+  const std::string waits_in = team < 0 ? "" : where_it_waits(::getpid(), int(their_numbers_));
   if (waits_in != std::exchange(waits_in_, waits_in) || waits_in.empty()) return;
   ucred twin{};
   socklen_t bytes = sizeof twin;

@@ -1,5 +1,7 @@
 // A replica's inside: its connections to its twins and to the hub, what they have agreed on, and the threads that serve them. Of twins/ alone.
 #pragma once
+#include <pthread.h>
+
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -145,6 +147,7 @@ class Twins final : public Replica, public Sharing {
   void carry_out(uint64_t subject, const Claim& claim, const Act& act, bool again, bool& is_noted, std::unique_lock<std::mutex>& lock);
   void wait_for_more(std::unique_lock<std::mutex>& lock);
   void counts_this_thread();
+  void forgets_this_thread();
   // `what`: of a call; null: it waits for an answer.
   void wait_at(uint64_t subject, uint64_t number, const std::function<std::string()>* what, std::unique_lock<std::mutex>& lock);
   bool stands_still() const;
@@ -249,8 +252,9 @@ class Twins final : public Replica, public Sharing {
     bool now = false;
     uint32_t told_epoch = ~uint32_t(0), reported_epoch = ~uint32_t(0);
   } stands_;
-  unsigned callers_ = 0;  // threads that have called
-  int caller_ = 0;        // the last one of these that has come
+  std::atomic<unsigned> callers_{0};       // threads that have called and live
+  std::atomic<int64_t> their_numbers_{0};  // their sum: of one alone, its number
+  pthread_key_t when_one_ends_ = 0;
   std::string waits_in_;  // where it was seen to wait last, outside of calls
   Standstill standstill_;
   std::unique_ptr<SentMessages> sent_;                                       // none where messages are not compared

@@ -1,6 +1,8 @@
 // Calls on names in a real directory, made once for all replicas: what a lost leader has done, and what somebody else has.
 #include <gtest/gtest.h>
 
+#include "file/coordinated/alike.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -187,6 +189,17 @@ TEST_F(Names, threads_that_use_one_name_do_not_wait_for_ever) {
   for (std::thread& thread : all) thread.join();
   EXPECT_EQ(made[0], calls / 2);
   EXPECT_EQ(made[1], calls / 2);
+}
+
+TEST(NamedAlike, is_by_the_number_of_the_first_process) {
+  EXPECT_EQ(named_alike({.own = 4712, .first = 4711}, "/home/log.4712"), "/home/log.4711");
+  EXPECT_EQ(named_alike({.own = 4712, .first = 4711}, "/home/log.14712"), "/home/log.14712");
+  EXPECT_EQ(named_alike({.own = 4712, .first = 6}, "/home/log.4712"), "/home/log.6") << "on another node";
+}
+
+// In a container.
+TEST(NamedAlike, takes_no_small_number_for_a_process) {
+  EXPECT_EQ(named_alike({.own = 7, .first = 6}, "/opt/python-3.11.7/out.7"), "/opt/python-3.11.7/out.7");
 }
 
 }  // namespace
