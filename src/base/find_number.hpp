@@ -12,4 +12,8 @@ inline size_t find_number(std::string_view text, std::string_view number, size_t
   return std::string_view::npos;
 }
 
+// Whether it means the process of that number, in a path. The kernel gives those below 300 once, and none of them when it begins anew. So processes have them
+// in a container alone, where such a number is another one more often: a version, a step, a part of a random name.
+constexpr bool tells_a_process(int process) { return process >= 300; }
+
 }  // namespace holdfast

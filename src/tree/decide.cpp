@@ -62,7 +62,7 @@ bool is_of_this_process(const std::string& path) {
     return !directory.empty() && path.starts_with(directory) && (directory.back() == '/' || path.substr(directory.size(), 1) == "/");
   };
   if (!lies_in("/tmp") && !lies_in("/var/tmp") && !lies_in("/run") && !lies_in("/dev/shm") && !lies_in(chosen)) return false;
-  return find_number(path, std::to_string(::getpid())) != std::string::npos;
+  return tells_a_process(::getpid()) && find_number(path, std::to_string(::getpid())) != std::string::npos;
 }
 
 bool is_meant(const Settings& settings, const std::string& path, const Scope& scope) {

@@ -214,6 +214,18 @@ class Replicas(ReplicatedTest):
         done = self.replicas("--rehearse", PROGRAM, "parts_company", "asks")
         self.assertIn("rank 0 of team 1 makes another call than team 0", done.stderr)
 
+    def test_a_small_number_in_a_name_is_not_taken_for_a_process(self):
+        """As in a container, where replicas may be processes 6 and 7."""
+        container = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+        if subprocess.run([*container, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("needs namespaces of its own")
+        script = "for ((step = 1; step <= 40; step++)); do echo $step >> out.$step; done; echo $$ > process"
+        done = subprocess.run([*container, self.binary, "run", "--replicas", "2", "/bin/bash", "-c", script], cwd=self.dir, env=self.env,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 120, done.stderr)  # they have got that far
+        self.assertIn(f"the replicas of rank 0 differ: {self.path('process')}", done.stderr)
+        self.assertEqual([self.read(f"out.{step}") for step in range(1, 41)], [f"{step}\n" for step in range(1, 41)])
+
     def test_whose_threads_have_ended_stands_as_well(self):
         """What a shell redirects is moved by a thread for each redirection. Those have ended."""
         script = ('for ((step = 1; step <= 40; step++)); do echo $step > out.$step; done; '

@@ -12,9 +12,6 @@ namespace holdfast::file {
 
 namespace {
 
-// In a container processes have numbers such as 7. In most paths such a number is another one: a version, a step.
-constexpr int least_telling_number = 1000;
-
 // A directory of a batch system has the number of its job in its name. Replicas begin in the same one.
 char beginning[PATH_MAX] = "";
 
@@ -29,7 +26,7 @@ void program_asks_for_its_number() {
 std::string named_alike(const redundant::Replica& replica, std::string path) { return named_alike(replica.process_numbers(), std::move(path)); }
 
 std::string named_alike(const redundant::Replica::ProcessNumbers& numbers, std::string path) {
-  if (numbers.own == numbers.first || numbers.own < least_telling_number) return path;
+  if (numbers.own == numbers.first || !tells_a_process(numbers.own)) return path;
   const std::string own = std::to_string(numbers.own), first = std::to_string(numbers.first);
   const std::string_view here = beginning;
   const bool begins_here = !here.empty() && path.starts_with(here) && path.substr(here.size(), 1) == "/";

@@ -1,9 +1,6 @@
 // Calls on names in a real directory, made once for all replicas: what a lost leader has done, and what somebody else has.
-#include <gtest/gtest.h>
-
-#include "file/coordinated/alike.hpp"
-
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +13,7 @@
 #include <latch>
 #include <thread>
 
+#include "file/coordinated/alike.hpp"
 #include "file/coordinated/names.hpp"
 #include "unit/file/fake_twins.hpp"
 
