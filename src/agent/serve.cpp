@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <sstream>
@@ -95,19 +96,25 @@ class Agent {
     options.mode = 0600;
     auto registry = target::open_directory(orders_.registry, options);
     if (!registry.ok()) return registry.status();
-    for (const std::string& key : keys_of(orders_)) HF_TRY(lock_for_life(**registry, target::lock_of_agent(key)));
+    for (const std::string& key : keys_of(orders_)) HF_TRY(lock_for_life(**registry, key));
     return {};
   }
-  // The one before may be on its way out.
-  Status lock_for_life(target::Target& registry, const std::string& name) {
-    constexpr int tries = 250, between_us = 20000;
-    for (int i = 0; i < tries; ++i) {
-      auto lock = registry.try_lock(name);
+  // The one before may be on its way out. One that answers has its note, which goes before it does: it stays.
+  Status lock_for_life(target::Target& registry, const std::string& key) {
+    using std::chrono::steady_clock;
+    constexpr int between_us = 20000, asked_each = 10;
+    const auto give_up = steady_clock::now() + std::chrono::seconds(5);
+    // One that hangs costs the time of an answer, and that is part of the wait.
+    const auto ask_no_more = give_up - std::chrono::milliseconds(target::starter_answers_ms);
+    for (int tries = 0; steady_clock::now() < give_up; ++tries) {
+      auto lock = registry.try_lock(target::lock_of_agent(key));
       if (lock.ok()) return only_.push_back(std::move(*lock)), Status();
       if (lock.status().kind() != Kind::busy) return lock.status();
+      if (tries % asked_each == 1 && steady_clock::now() < ask_no_more && target::agent_answers(orders_.registry, key))
+        return Status(Kind::exists, runs_already(orders_), EEXIST);
       usleep(between_us);
     }
-    return Status(Kind::busy, runs_already(orders_), EBUSY);
+    return Status(Kind::busy, hangs(orders_), EBUSY);
   }
   // A thread for each client: a disk that hangs holds up those alone who asked for it, a client that stalls nobody but itself.
   void take_over(raw::Fd& socket) {
@@ -214,6 +221,8 @@ Result<Orders> decode_orders(const std::string& text) {
 std::string runs_already(const Orders& orders) {
   return fmt::format("another agent of node {} serves {}", orders.node, fmt::join(orders.directories, " or "));
 }
+
+std::string hangs(const Orders& orders) { return runs_already(orders) + " and does not answer"; }
 
 std::vector<std::string> keys_of(const Orders& orders) { return target::agent_keys(orders.node, orders.directories); }
 

@@ -21,8 +21,9 @@ struct Orders {
 };
 std::string encode(const Orders& orders);
 Result<Orders> decode_orders(const std::string& text);
-// What a second agent says of a node's directory.
+// What a second agent says of a node's directory: of one that answers, and of one that lives and does not.
 std::string runs_already(const Orders& orders);
+std::string hangs(const Orders& orders);
 // As each of its directories is known in the registry.
 std::vector<std::string> keys_of(const Orders& orders);
 

@@ -39,7 +39,8 @@ Result<raw::Fd> start(const Orders& orders, const std::string& executable) {
   auto begun = service::start_with_orders(executable, encode(orders));
   if (!begun.ok()) return begun.status();
   if (begun->said == target::agent_serves) return std::move(begun->control);
-  return Status(begun->said == runs_already(orders) ? Kind::busy : Kind::io, begun->said.empty() ? "the agent has not come up" : begun->said);
+  if (begun->said == runs_already(orders)) return Status(Kind::exists, begun->said);
+  return Status(begun->said == hangs(orders) ? Kind::busy : Kind::io, begun->said.empty() ? "the agent has not come up" : begun->said);
 }
 
 Result<About> ask(const std::string& registry, const target::AgentNote& note) {

@@ -9,7 +9,8 @@
 namespace holdfast::agent {
 
 // Starts the process, in a session of its own, and waits until it serves. `executable`: libexec/holdfast/agent. With orders.restart the descriptor
-// that is returned has an end of file once the agent has ended for good.
+// that is returned has an end of file once the agent has ended for good. Kind::exists where another one serves such a directory, Kind::busy where that one
+// does not answer.
 Result<raw::Fd> start(const Orders& orders, const std::string& executable);
 
 // What a running agent says of itself; Kind::lost where it does not answer.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -41,8 +42,7 @@ class Wire {
     std::string sentence;
     if (Status status = channel()->ask(request, what.name, bulk, answer, sentence, into); !status.ok())
       return Status(status.kind(), fmt::format("{}: {}", label_, status.sentence()), status.sys_errno());
-    if (Status status = status_of(answer, std::move(sentence)); !status.ok())
-      return Status(status.kind(), fmt::format("{}: {}", label_, status.sentence()), status.sys_errno());
+    if (Status status = status_of(answer, std::move(sentence)); !status.ok()) return of_agent(status);
     return answer;
   }
   Status tell(const Ask& what, std::span<const iovec> bulk = {}) {
@@ -62,7 +62,12 @@ class Wire {
   // Why the last one failed, if it did.
   Status told(const AgentTogether::Reply& reply) const {
     Status status = reply.status();
-    return status.ok() ? status : Status(status.kind(), fmt::format("{}: {}", label_, status.sentence()), status.sys_errno());
+    return status.ok() ? status : of_agent(status);
+  }
+  // Descriptors that the agent lacks are not those that this process lacks.
+  Status of_agent(const Status& status) const {
+    const int reason = status.sys_errno() == EMFILE ? ENFILE : status.sys_errno();
+    return Status(status.kind(), fmt::format("{}: {}", label_, status.sentence()), reason);
   }
   // What a `get` among several has brought, or that there is none. Nothing after another failure: a larger object is asked for in pieces, and what
   // failed may be otherwise by then.

@@ -25,7 +25,6 @@ constexpr const char* again_line = "holdfast-again 1";
 constexpr const char* again_suffix = ".again";
 constexpr const char* missed_suffix = ".missed";
 constexpr uint64_t most_again_bytes = 1 << 20;
-constexpr uint64_t starter_answers_ms = 1000;
 constexpr int between_us = 20000, tries_for_turn = 500, tries_for_answer = 15;
 
 std::atomic<StartAgent> starter{nullptr};
@@ -36,16 +35,10 @@ std::string space_of(const char* kind) {
   return to;
 }
 
-bool answers(const std::string& registry, const std::string& key) {
-  const auto secret = read_secret(registry);
-  const auto note = read_note(registry, key);
-  return secret.ok() && note.ok() && begin_session(line_to(note->endpoints, agent_agreement(*secret, note->id), starter_answers_ms)).ok();
-}
-
 // Who would start it again at once may be at it.
 bool comes_back(const std::string& registry, const std::string& key) {
   for (int i = 0; i < tries_for_answer; ++i) {
-    if (answers(registry, key)) return true;
+    if (agent_answers(registry, key)) return true;
     usleep(between_us);
   }
   return false;
@@ -76,6 +69,12 @@ Status start_now(const std::string& registry, const std::string& key, StartAgent
 }
 
 }  // namespace
+
+bool agent_answers(const std::string& registry, const std::string& key) {
+  const auto secret = read_secret(registry);
+  const auto note = read_note(registry, key);
+  return secret.ok() && note.ok() && begin_session(line_to(note->endpoints, agent_agreement(*secret, note->id), starter_answers_ms)).ok();
+}
 
 std::string encode(const AgentAgain& again) {
   std::string text = fmt::format("{}\nplace {}\n", again_line, again.place);
@@ -152,7 +151,7 @@ bool start_again(const std::string& node, const std::string& path) {
   if (comes_back(registry, key)) return true;
   if (!(*opened)->try_lock(lock_of_agent(key)).ok()) return false;  // it lives, and does not answer
   const Status started = start_now(registry, key, start);
-  return (started.ok() || started.kind() == Kind::busy) && answers(registry, key);
+  return (started.ok() || started.kind() == Kind::busy) && agent_answers(registry, key);
 }
 
 namespace {
@@ -175,7 +174,7 @@ bool comes_up_again(const std::string& node, const std::string& path, std::chron
   do {
     const auto note = read_note(registry, key);
     if (!note.ok() || note->left_dead) return false;  // it was stopped meanwhile, or is killed again and again
-    if (note->id != asked && answers(registry, key)) return true;
+    if (note->id != asked && agent_answers(registry, key)) return true;
     asked = note->id;
     usleep(between_us);
   } while (std::chrono::steady_clock::now() < give_up);

@@ -30,6 +30,10 @@ std::string this_place();
 // Whether one more is due, which is noted then: three within a minute.
 bool may_start(AgentAgain& again, uint64_t now_s);
 
+// Whether the agent of that key, as it is noted, answers within that time.
+constexpr uint64_t starter_answers_ms = 1000;
+bool agent_answers(const std::string& registry, const std::string& key);
+
 // Starts an agent's program. Kind::ok once it serves.
 using StartAgent = Status (*)(const std::string& orders);
 void set_agent_starter(StartAgent start);  // nobody starts any without

@@ -265,6 +265,37 @@ class Agents(CommandTest):
         self.assertEqual(starter.communicate(timeout=30)[0], f"n1:{self.path('n1.disk')}\n")
         self.assertNotEqual(self.agent_of("n1"), waiting)
 
+    def test_several_that_start_one_agent_at_once_have_it_at_once(self):
+        """Who came second waited for five seconds, and was told to end an agent that was well."""
+        os.mkdir(self.path("n1.disk"))
+        run = ("run", "--protect", "mirror:2", "--path", "*.dat", "--simulate-nodes", "2", "--", "true")
+        starters = [self.begin(*words) for words in [("agents", "start", "--node", "n1", self.path("n1.disk")), run] * 3]
+        for starter in starters:
+            self.assertEqual(starter.communicate(timeout=60)[1], "")
+            self.assertEqual(starter.returncode, 0)
+        self.assertEqual(sorted(agent["directories"][0] for agent in self.json("agents", "status")),
+                         [self.path("holdfast-nodes/n1"), self.path("holdfast-nodes/n2"), self.path("n1.disk")])
+
+    def test_a_node_is_not_ended_for_a_simulated_one_of_its_name(self):
+        self.start(1)
+        self.holdfast("run", "--protect", "mirror:2", "--path", "*.dat", "--simulate-nodes", "2", "--", "true")
+        simulated = f"n1:{self.path('holdfast-nodes/n1')}"
+        refused = self.holdfast("agents", "stop", "n1", expect=3)
+        self.assert_one_sentence(refused.stderr, f"n1 is a node (n1:{self.path('n1.disk')}) and a simulated one ({simulated})", "name the directories")
+        self.assertEqual(len(self.json("agents", "status")), 3, "none has ended")
+        self.holdfast("agents", "stop", simulated, "n2")
+        self.assertEqual([agent["directories"] for agent in self.json("agents", "status")], [[self.path("n1.disk")]])
+        self.holdfast("agents", "stop", "n1")
+
+    def test_a_process_has_one_companion_for_each_node_that_it_writes_to(self):
+        """And a thread that waits for it. What waits for disks side by side is the agents' business."""
+        program = """import os
+file = os.open("out.dat", os.O_RDWR | os.O_CREAT)
+for _ in range(3): os.write(file, bytes(1 << 20)); os.fsync(file)
+print(len(os.listdir("/proc/self/task")))"""
+        done = self.holdfast("run", "--protect", "rs:4+2", "--path", "*.dat", "--simulate-nodes", "6", "--", sys.executable, "-c", program)
+        self.assertLessEqual(int(done.stdout), 1 + 6 + 2, "the path's own file and its directory are made durable side by side")
+
     def child_that_waits(self):
         """An agent that has the registry open, was started by another agent process, and is in no note."""
         known = {agent["process"] for agent in self.json("agents", "status", expect=None)}
@@ -626,6 +657,7 @@ class Agents(CommandTest):
         for arguments, words in (
             (["agents", "start", "--node", "a/b", other], ["'a/b' is no node's name"]),
             (["agents", "start", "--node", "n7", "/no/such"], ["/no/such cannot be served", "No such file"]),
+            (["agents", "start", "--node", "n7", "/dev/null"], ["/dev/null is not a directory and cannot be served; name a directory"]),
             (["agents", "stop", "n8"], ["no agent of node n8 is known"]),
         ):
             self.assert_one_sentence(self.holdfast(*arguments, expect=3).stderr, *words)

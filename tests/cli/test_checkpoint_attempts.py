@@ -10,7 +10,8 @@ class Attempts(CheckpointTest):
     def test_two_attempts_of_one_number_are_told_apart(self):
         """All nodes that know of the second attempt are away when the next one begins, and come back. Both have written one step."""
         here = {"nodes": 4, "scheme": "mirror:2"}
-        self.run_job("echo one > ck/ck.1.0", **here)
+        # The time that they are halted counts as time without clients.
+        self.run_job("echo one > ck/ck.1.0", "--agent-linger", "600", **here)
         agents = {node: self.agent_of(node) for node in ("n1", "n2", "n3", "n4")}
         self.env["HOLDFAST_DEADLINE"] = "1s"
 

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,6 +69,9 @@ Status check_directories(const std::vector<std::string>& directories) {
   for (const std::string& directory : directories) {
     if (directory.find('\n') != std::string::npos)
       return Status(Kind::invalid, fmt::format("the directory '{}' has a newline in its name and cannot be served; rename it", directory));
+    struct stat state = {};
+    if (::stat(directory.c_str(), &state) == 0 && !S_ISDIR(state.st_mode))
+      return Status(Kind::invalid, fmt::format("{} is not a directory and cannot be served; name a directory", directory), ENOTDIR);
     if (::access(directory.c_str(), R_OK | W_OK | X_OK) != 0)
       return Status::from_errno(errno,
                                 fmt::format("{} cannot be served; {}: {}", directory,
@@ -215,10 +219,27 @@ int stop_one(const std::string& registry, const target::KnownAgent& known) {
   return exit_ok;
 }
 
+// One that nobody reaches from another node.
+bool stands_for_a_node(const target::AgentNote& note) { return transport::ways_to(note.endpoints).empty(); }
+
+// Who ends a simulated node does not mean the node of that name, nor the other way round.
+Status check_is_one_kind(const std::string& named, const std::vector<target::KnownAgent>& known) {
+  std::vector<std::string> real, simulated;
+  for (const target::KnownAgent& one : known)
+    if (one.state.ok() && is_meant(one.note, named))
+      for (const std::string& directory : one.note.directories)
+        (stands_for_a_node(one.note) ? simulated : real).push_back(one.note.node + ":" + directory);
+  if (real.empty() || simulated.empty()) return {};
+  return Status(Kind::invalid, fmt::format("{} is a node ({}) and a simulated one ({}); name the directories of the one that is meant", named,
+                                           fmt::join(real, ", "), fmt::join(simulated, ", ")));
+}
+
 int stop(const AgentsOptions& options) {
   const std::string registry = agents_directory();
-  forget_again(options, registry);
   const std::vector<target::KnownAgent> known = target::known_agents(registry);
+  for (const std::string& named : options.nodes)
+    if (const Status one = check_is_one_kind(named, known); !one) return fail(one);
+  forget_again(options, registry);
   int code = exit_ok;
   for (const std::string& named : options.nodes)
     if (std::none_of(known.begin(), known.end(), [&](const target::KnownAgent& one) { return is_meant(one.note, named); }))
@@ -263,11 +284,17 @@ Result<raw::Fd> start_agent(agent::Orders orders) {
     return Status(Kind::invalid, fmt::format("'{}' is no node's name: letters, digits, '.', '_' and '-'", orders.node));
   HF_TRY(check_directories(orders.directories));
   orders.directories = unserved(orders.node, orders.directories);
-  if (orders.directories.empty()) return raw::Fd();
-  auto started = agent::start(orders, installed_beside("agent"));
-  if (started.ok()) return started;
-  const Status& why = started.status();
-  return Status(why.kind(), fmt::format("the agent of node {} cannot be started: {}", orders.node, why.sentence()));
+  while (!orders.directories.empty()) {
+    auto started = agent::start(orders, installed_beside("agent"));
+    if (started.ok()) return started;
+    const size_t wanted = orders.directories.size();
+    const Status& why = started.status();
+    // Somebody was quicker, with some of them or with all.
+    if (why.kind() == Kind::exists) orders.directories = unserved(orders.node, orders.directories);
+    if (orders.directories.size() == wanted)
+      return Status(why.kind(), fmt::format("the agent of node {} cannot be started: {}", orders.node, why.sentence()));
+  }
+  return raw::Fd();
 }
 
 Status agent_is_installed() { return is_installed("agent", "no agent of a node can be started"); }

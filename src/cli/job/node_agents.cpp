@@ -103,7 +103,7 @@ Status start_here(const NodeDirectories& node, const AgentStart& how) {
     for (const std::string& directory : node.directories) HF_TRY(make_missing(directory));
   const Status started = start_agent(orders_for(node, how)).status();
   if (started.kind() != Kind::busy) return started;
-  say("holdfast: {} and does not answer: end it, or bring it back\n", started.sentence());
+  say("holdfast: {}: end it, or bring it back\n", started.sentence());
   return {};
 }
 
