@@ -1,6 +1,7 @@
 // From the user's path to the manifest and the members that answer.
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <functional>
 #include <set>
@@ -273,6 +274,8 @@ class Finder {
       take_newest(probes, trail, best);
       wanted = places_not_looked_at(probes, best, trail.set_id);
     }
+    // More of these than the file can do without are not lost: nothing is known of them.
+    if (std::count_if(probes.begin(), probes.end(), lacked_a_descriptor) > (best ? best->geometry.scheme.m : 0)) return no_descriptors(full_);
     const auto nothing = [&] {
       return all_hold_nothing(probes, trail.set_id, trail.directory) || all_hold_nothing(probes, trail.uuids, trail.directory);
     };
@@ -285,6 +288,8 @@ class Finder {
     HF_TRY(notice_move(located, place));
     return finish(std::move(located), std::move(place));
   }
+
+  static bool lacked_a_descriptor(const Probe& probe) { return probe.status.sys_errno() == EMFILE || probe.manifest_status.sys_errno() == EMFILE; }
 
   void take_newest(const std::vector<Probe>& probes, Trail& trail, std::optional<layout::Manifest>& best) const {
     std::vector<layout::ManifestCopy> copies;

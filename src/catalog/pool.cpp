@@ -1,6 +1,7 @@
 #include "catalog/pool.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "base/node_path.hpp"
+#include "base/plural.hpp"
 #include "catalog/domains.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
@@ -180,11 +182,13 @@ size_t spared_nodes(const Settings& settings) { return settings.units_remote && 
 size_t nodes_needed(const layout::Scheme& scheme, const Settings& settings) { return size_t(scheme.width()) + spared_nodes(settings); }
 
 Status too_few(const layout::Scheme& scheme, size_t nodes, const std::string& reasons, size_t spared = 0) {
+  const size_t needed = size_t(scheme.width()) + spared;
+  const std::string mend = nodes == 0 ? "start the agents of these nodes, or name others"
+                                      : fmt::format("the largest scheme that fits is {}; name more nodes, or give the scheme with --protect",
+                                                    largest_that_fits(scheme, nodes - std::min(nodes, spared)));
   return Status(Kind::invalid,
-                fmt::format("{}{} needs {} nodes and there {} {}{}; the largest scheme that fits is {}; name more nodes, or give the "
-                            "scheme with --protect",
-                            scheme.name(), spared ? " with --units remote" : "", size_t(scheme.width()) + spared, nodes == 1 ? "is" : "are", nodes,
-                            reasons.empty() ? "" : fmt::format(" ({})", reasons), largest_that_fits(scheme, nodes - std::min(nodes, spared))));
+                fmt::format("{}{} needs {} {} and there {} {}{}; {}", scheme.name(), spared ? " with --units remote" : "", needed,
+                            noun_for(needed, "node"), nodes == 1 ? "is" : "are", nodes, reasons.empty() ? "" : fmt::format(" ({})", reasons), mend));
 }
 
 Status another_nodes(const std::string& address, const std::string& node) {
@@ -300,33 +304,27 @@ class Opening {
 
   Status check_enough() {
     look_.usable_nodes = count_nodes(usable_);
-    if (!settings_.protects()) return {};
-    auto scheme = layout::Scheme::parse(*settings_.protect);
-    if (!scheme) return scheme.status();
-    scheme_ = *scheme;
-    if (look_.usable_nodes >= nodes_needed(*scheme, settings_)) return {};
-    std::string reasons;
-    for (const std::string& remark : look_.remarks) reasons += (reasons.empty() ? "" : "; ") + remark;
-    return too_few(*scheme, look_.usable_nodes, reasons, spared_nodes(settings_));
+    return settings_.protects() ? check_enough_nodes(settings_, usable_, fmt::format("{}", fmt::join(look_.remarks, "; "))) : Status();
   }
 
   Status check_racks() {
-    if (settings_.domains.empty() || !scheme_) return {};
+    if (settings_.domains.empty() || !settings_.protects()) return {};
+    const auto scheme = layout::Scheme::parse(*settings_.protect);
+    if (!scheme) return scheme.status();
     auto draw = Draw::from(usable_, settings_.domains, "");
     if (!draw) return draw.status();
-    for (int unit = 0; unit < scheme_->width(); ++unit) (void)draw->next();
-    if (draw->most_in_a_rack() > scheme_->m)
+    for (int unit = 0; unit < scheme->width(); ++unit) (void)draw->next();
+    if (draw->most_in_a_rack() > scheme->m)
       look_.remarks.push_back(
           fmt::format("{} does not survive the loss of a rack: at least one rack has {} of a row's {} units; use more racks, or a scheme "
                       "with more redundancy",
-                      scheme_->name(), draw->most_in_a_rack(), scheme_->width()));
+                      scheme->name(), draw->most_in_a_rack(), scheme->width()));
     return {};
   }
 
   const Settings& settings_;
   PoolLook look_;
   std::string pool_id_;
-  std::optional<layout::Scheme> scheme_;
   std::vector<std::string> usable_, unmarked_;
   std::map<std::string, std::string> by_uuid_;
 };
@@ -382,6 +380,7 @@ Result<TargetSet> choose_from_pool(const Settings& settings, const std::string& 
         members.push_back(member_of(probe, int(members.size())));
         continue;
       }
+      if (usable.sys_errno() == EMFILE) return no_descriptors(probe.path);  // nothing is known of the node
       LatelyLost::of_this_process().add(probe.path);
       if (!draw->drop(probe.path) && usable.kind() != Kind::invalid) lost.push_back(lost_member(probe.path, usable));
       reasons += (reasons.empty() ? "" : "; ") + usable.sentence();
@@ -421,12 +420,30 @@ TargetSet pool_of(const std::vector<Probe>& probes) {
   return set;
 }
 
+namespace {
+
+// Of directories none of which is a pool's.
+std::string why_no_pool(const std::vector<Probe>& probes) {
+  constexpr size_t most = 3;
+  const bool unused = std::all_of(probes.begin(), probes.end(), [](const Probe& probe) { return probe.reachable() && !probe.has_marker; });
+  std::vector<std::string> words;
+  for (size_t i = 0; i < probes.size() && i < most; ++i) words.push_back(unused ? probes[i].path : why_not_member(probes[i], ""));
+  if (probes.size() > most) words.push_back("...");
+  if (unused)
+    return fmt::format("no job has used {} yet, so nothing is kept there: give {} to one with holdfast run --local", fmt::join(words, ", "),
+                       probes.size() == 1 ? "it" : "them");
+  return fmt::format("no directory of the nodes can be read: {}", fmt::join(words, "; "));
+}
+
+}  // namespace
+
 Result<TargetSet> look_at_pool(const std::vector<std::string>& directories, uint64_t deadline_ms) {
   std::vector<std::string> paths;
   for (const std::string& directory : directories) paths.push_back(absolute_target(directory));
-  TargetSet set = pool_of(probe_directories(paths, {}, deadline_ms));
+  const std::vector<Probe> probes = probe_directories(paths, {}, deadline_ms);
+  TargetSet set = pool_of(probes);
   if (!set.id.empty()) return set;
-  return Status(Kind::not_found, fmt::format("{}: no directory of a pool that can be reached", fmt::join(directories, ", ")));
+  return Status(Kind::not_found, why_no_pool(probes));
 }
 
 Result<Member> prepare_pool_member(const Located& file, int index, const std::string& new_path, const Settings& settings) {
@@ -545,11 +562,11 @@ size_t count_nodes(const std::vector<std::string>& directories) {
   return nodes.size();
 }
 
-Status check_enough_nodes(const Settings& settings, const std::vector<std::string>& directories) {
+Status check_enough_nodes(const Settings& settings, const std::vector<std::string>& directories, const std::string& reasons) {
   const auto scheme = layout::Scheme::parse(*settings.protect);
   if (!scheme) return scheme.status();
   const size_t nodes = count_nodes(directories);
-  return nodes >= nodes_needed(*scheme, settings) ? Status() : too_few(*scheme, nodes, "", spared_nodes(settings));
+  return nodes >= nodes_needed(*scheme, settings) ? Status() : too_few(*scheme, nodes, reasons, spared_nodes(settings));
 }
 
 }  // namespace holdfast::catalog

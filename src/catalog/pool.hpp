@@ -46,6 +46,6 @@ Status too_few_live(const Located& file, size_t found, const Settings& settings)
 Result<std::vector<std::string>> live_members(const Located& file, std::vector<std::string> candidates, const Settings& settings);
 size_t count_nodes(const std::vector<std::string>& directories);
 // Whether these directories are of as many nodes as the scheme of `settings` needs; the sentence names the largest scheme that fits.
-Status check_enough_nodes(const Settings& settings, const std::vector<std::string>& directories);
+Status check_enough_nodes(const Settings& settings, const std::vector<std::string>& directories, const std::string& reasons = "");
 
 }  // namespace holdfast::catalog

@@ -8,6 +8,7 @@
 
 #include "catalog/stub.hpp"
 #include "target/directory_names.hpp"
+#include "target/kernel_calls.hpp"
 
 namespace holdfast::catalog {
 
@@ -16,12 +17,10 @@ namespace {
 constexpr int always = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;  // O_NONBLOCK: a fifo must not hold us
 constexpr int lock_tries = 3;
 
-Status os_error(const std::string& what) { return Status::from_errno(errno, what); }
-
 // What is there, where a file or directory of ours would be.
 Status refused(int directory, const std::string& name, const std::string& path, const char* wanted) {
   struct stat found;
-  if (environment().fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return os_error(path);
+  if (environment().fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return target::failure(path);
   const bool link = S_ISLNK(found.st_mode);
   return Status(Kind::invalid,
                 fmt::format("{} is {}not a {} of Holdfast's, so it is not used; look at what it is and move it away, or remove it: rm {}", path,
@@ -33,7 +32,7 @@ Status refused(int directory, const std::string& name, const std::string& path, 
 
 Result<Descriptor> open_parent(const std::string& path) {
   Descriptor parent(environment().openat(AT_FDCWD, parent_of(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
-  if (!parent) return os_error(parent_of(path));
+  if (!parent) return target::failure(parent_of(path));
   return parent;
 }
 
@@ -45,9 +44,9 @@ Descriptor reopened(const Descriptor& directory) {
 Status sync(const Descriptor& directory, const std::string& path) {
   const Descriptor readable = reopened(directory);
   // Who may write there need not be allowed to read. The usual file systems take a new entry along with the fsync of its file.
-  if (!readable) return errno == EACCES ? Status() : os_error(path);
+  if (!readable) return errno == EACCES ? Status() : target::failure(path);
   // Some file systems (and FUSE) know no fsync of directories; their renames are as durable as they get.
-  if (environment().fsync(readable.get()) != 0 && errno != EINVAL && errno != ENOSYS) return os_error("fsync of " + path);
+  if (environment().fsync(readable.get()) != 0 && errno != EINVAL && errno != ENOSYS) return target::failure("fsync of " + path);
   return {};
 }
 
@@ -56,7 +55,7 @@ std::string scratch_name() { return "new." + layout::random_id(); }
 
 Status move_at(int from_directory, const std::string& from, int to_directory, const std::string& to, unsigned flags, const std::string& path) {
   if (environment().renameat2(from_directory, from.c_str(), to_directory, to.c_str(), flags) == 0) return {};
-  return os_error(path);
+  return target::failure(path);
 }
 
 }  // namespace
@@ -66,7 +65,7 @@ Result<Sidecar> Sidecar::open(const std::string& path) {
   if (!parent) return parent.status();
   const std::string name = name_of(path);
   Descriptor directory(environment().openat(parent->get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0));
-  if (!directory) return errno == ENOTDIR || errno == ELOOP ? refused(parent->get(), name, path, "directory") : os_error(path);
+  if (!directory) return errno == ENOTDIR || errno == ELOOP ? refused(parent->get(), name, path, "directory") : target::failure(path);
   return Sidecar(std::move(*parent), std::move(directory), path);
 }
 
@@ -81,7 +80,10 @@ Status Sidecar::remove(const std::string& path) {
   auto there = open(path);
   if (there.status().kind() == Kind::not_found) return {};
   if (there.status().sys_errno() == ELOOP) return unlink_file(path);
-  return there ? there->remove() : there.status();
+  const Status removed = there ? there->remove() : there.status();
+  // An empty one needs no descriptor.
+  if (removed.sys_errno() == EMFILE && environment().unlinkat(AT_FDCWD, path.c_str(), AT_REMOVEDIR) == 0) return {};
+  return removed;
 }
 
 Status Sidecar::remove() const {
@@ -89,7 +91,7 @@ Status Sidecar::remove() const {
   if (!all) return all.status();
   for (const std::string& name : *all) HF_TRY(remove_file(name));
   if (environment().unlinkat(parent_.get(), name_of(path_).c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
-  return os_error(path_);
+  return target::failure(path_);
 }
 
 Result<FileState> Sidecar::state() const { return look_at(directory_.get(), path_); }
@@ -98,7 +100,7 @@ Descriptor Sidecar::descriptor() const { return reopened(directory_); }
 
 Result<std::vector<std::string>> Sidecar::names() const {
   const Descriptor readable = reopened(directory_);
-  return readable ? list_directory(readable.get(), path_) : os_error(path_);
+  return readable ? list_directory(readable.get(), path_) : target::failure(path_);
 }
 
 Result<Descriptor> Sidecar::open_file(const std::string& name, int flags) const {
@@ -107,8 +109,8 @@ Result<Descriptor> Sidecar::open_file(const std::string& name, int flags) const 
   const bool there = environment().fstatat(directory_.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
   if (there && !S_ISREG(found.st_mode)) return refused(directory_.get(), name, at(name), "regular file");
   Descriptor file(environment().openat(directory_.get(), name.c_str(), flags | always, 0666));
-  if (!file) return errno == ELOOP ? refused(directory_.get(), name, at(name), "regular file") : os_error(at(name));
-  if (environment().fstat(file.get(), &found) != 0) return os_error(at(name));
+  if (!file) return errno == ELOOP ? refused(directory_.get(), name, at(name), "regular file") : target::failure(at(name));
+  if (environment().fstat(file.get(), &found) != 0) return target::failure(at(name));
   if (!S_ISREG(found.st_mode)) return refused(directory_.get(), name, at(name), "regular file");
   return file;
 }
@@ -126,7 +128,7 @@ Result<layout::Manifest> Sidecar::manifest(const std::string& name) const {
 
 Result<Descriptor> Sidecar::write(const std::string& scratch, const std::string& content) const {
   Descriptor file(environment().openat(directory_.get(), scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | always, 0666));
-  if (!file) return os_error(at(scratch));
+  if (!file) return target::failure(at(scratch));
   HF_TRY(write_all(file.get(), at(scratch), content));
   return file;
 }
@@ -134,12 +136,12 @@ Result<Descriptor> Sidecar::write(const std::string& scratch, const std::string&
 Status Sidecar::fill(const std::string& scratch, const std::string& content, bool durable) const {
   const auto file = write(scratch, content);
   if (!file) return file.status();
-  return durable && environment().fsync(file->get()) != 0 ? os_error("fsync of " + at(scratch)) : Status();
+  return durable && environment().fsync(file->get()) != 0 ? target::failure("fsync of " + at(scratch)) : Status();
 }
 
 Status Sidecar::fill_stub(const std::string& scratch, const std::string& name, const NewStub& stub, bool durable) const {
   const Descriptor file(environment().openat(directory_.get(), scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | always, stub.mode | 0200));
-  if (!file) return os_error(at(scratch));
+  if (!file) return target::failure(at(scratch));
   HF_TRY(write_all(file.get(), at(scratch), stub.text));
   if (stub.before) environment().say_as_of(parent_.get(), name.c_str(), file.get(), stub.keeps_times);
   if (stub.before && environment().fchown(file.get(), stub.before->owner, stub.before->group) != 0)
@@ -147,7 +149,7 @@ Status Sidecar::fill_stub(const std::string& scratch, const std::string& name, c
   // Behind the owner, whose change takes bits away. Where neither can be changed the stub is as an earlier version made it.
   (void)environment().fchmod(file.get(), mode_of_stub(stub.mode));
   const int kept = durable ? environment().fsync(file.get()) : environment().write_out(file.get());
-  return kept != 0 ? os_error("fsync of " + at(scratch)) : Status();
+  return kept != 0 ? target::failure("fsync of " + at(scratch)) : Status();
 }
 
 template <class Fill>
@@ -186,7 +188,7 @@ Status Sidecar::put_stub_beside(const std::string& name, const NewStub& stub, bo
 
 Status Sidecar::link_beside(const std::string& name, const std::string& leads_to) const {
   const std::string scratch = scratch_name();
-  if (environment().symlinkat(leads_to.c_str(), directory_.get(), scratch.c_str()) != 0) return os_error(at(scratch));
+  if (environment().symlinkat(leads_to.c_str(), directory_.get(), scratch.c_str()) != 0) return target::failure(at(scratch));
   Status status = move_at(directory_.get(), scratch, parent_.get(), name, 0, "writing the link " + name);
   if (!status.ok()) (void)remove_file(scratch);
   return status;
@@ -204,7 +206,7 @@ Status Sidecar::move_beside(const std::string& name, const std::string& beside, 
 
 Status Sidecar::remove_file(const std::string& name) const {
   if (environment().unlinkat(directory_.get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
-  return os_error(at(name));
+  return target::failure(at(name));
 }
 
 Status Sidecar::sync_parent() const { return sync(parent_, parent_of(path_)); }
@@ -247,7 +249,7 @@ Result<Descriptor> Sidecar::lock_by_kernel(const std::string& name) const {
     // Of the open file description: it excludes other openers in this process too, and network file systems carry it.
     if (environment().lock_whole(file->get()) != 0) {
       if (errno == EAGAIN || errno == EACCES) return Status(Kind::busy, at(name) + " is locked by somebody else", EBUSY);
-      return os_error("locking " + at(name));
+      return target::failure("locking " + at(name));
     }
     // Whoever held it before may have removed it: then the lock is on something that nobody else will find.
     struct stat mine;

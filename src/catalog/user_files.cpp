@@ -12,6 +12,7 @@
 #include "base/node_path.hpp"
 #include "base/spare_numbers.hpp"
 #include "catalog/environment.hpp"
+#include "target/kernel_calls.hpp"
 
 namespace holdfast::catalog {
 
@@ -23,8 +24,6 @@ Descriptor open_file(const std::string& path, int flags, uint32_t mode = 0) {
   return Descriptor(environment().openat(AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode));
 }
 
-Status failed(const std::string& what) { return Status::from_errno(errno, what); }
-
 Result<std::string> read_up_to(int descriptor, const std::string& path, uint64_t bytes) {
   // Nearly all are small, and a limit is large: no memory for all of it.
   constexpr uint64_t first_bytes = 8192, growth = 4;
@@ -34,7 +33,7 @@ Result<std::string> read_up_to(int descriptor, const std::string& path, uint64_t
     if (have == content.size()) content.resize(std::min(bytes, growth * have));
     const ssize_t got = environment().pread(descriptor, content.data() + have, content.size() - have, have);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failed("reading " + path);
+    if (got < 0) return target::failure("reading " + path);
     if (got == 0) break;
     have += size_t(got);
   }
@@ -47,7 +46,7 @@ Result<std::string> read_up_to(const std::string& path, uint64_t bytes) {
   constexpr int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
   Descriptor file = open_file(path, flags | O_NOATIME);
   if (!file && errno == EPERM) file = open_file(path, flags);
-  return file ? read_up_to(file.get(), path, bytes) : failed(path);
+  return file ? read_up_to(file.get(), path, bytes) : target::failure(path);
 }
 
 FileState state_from(const struct stat& found) {
@@ -120,18 +119,18 @@ std::string resolved_path(const std::string& path) {
 
 Result<FileState> look(const std::string& path, bool follow_links) {
   struct stat found;
-  if (environment().fstatat(AT_FDCWD, path.c_str(), &found, follow_links ? 0 : AT_SYMLINK_NOFOLLOW) != 0) return failed(path);
+  if (environment().fstatat(AT_FDCWD, path.c_str(), &found, follow_links ? 0 : AT_SYMLINK_NOFOLLOW) != 0) return target::failure(path);
   return state_from(found);
 }
 
 Result<FileState> look_at(int descriptor, const std::string& path) {
   struct stat found;
-  return environment().fstat(descriptor, &found) == 0 ? Result<FileState>(state_from(found)) : failed(path);
+  return environment().fstat(descriptor, &found) == 0 ? Result<FileState>(state_from(found)) : target::failure(path);
 }
 
 Result<FileState> look_at(int directory, const std::string& name, const std::string& path) {
   struct stat found;
-  if (environment().fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return failed(path);
+  if (environment().fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return target::failure(path);
   return state_from(found);
 }
 
@@ -146,14 +145,14 @@ Result<std::string> read_beginning(const std::string& path, size_t bytes) { retu
 Result<std::string> read_link(const std::string& path) {
   std::string target(4096, '\0');
   const ssize_t length = environment().readlinkat(AT_FDCWD, path.c_str(), target.data(), target.size());
-  if (length < 0) return failed(path);
+  if (length < 0) return target::failure(path);
   target.resize(size_t(length));
   return target;
 }
 
 Result<std::vector<std::string>> list_directory(const std::string& path) {
   const Descriptor directory = open_file(path, O_RDONLY | O_DIRECTORY);
-  return directory ? list_directory(directory.get(), path) : failed(path);
+  return directory ? list_directory(directory.get(), path) : target::failure(path);
 }
 
 Result<std::vector<std::string>> list_directory(int descriptor, const std::string& path) {
@@ -162,13 +161,13 @@ Result<std::vector<std::string>> list_directory(int descriptor, const std::strin
   for (;;) {
     const ssize_t got = environment().getdents64(descriptor, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failed("listing " + path);
+    if (got < 0) return target::failure("listing " + path);
     if (got == 0) return names;
     each_name_in(buffer, got, [&](const char* name) { names.emplace_back(name); });
   }
 }
 
-Status make_directory(const std::string& path) { return environment().mkdirat(AT_FDCWD, path.c_str(), 0777) == 0 ? Status() : failed(path); }
+Status make_directory(const std::string& path) { return environment().mkdirat(AT_FDCWD, path.c_str(), 0777) == 0 ? Status() : target::failure(path); }
 
 Status make_with_parents(const std::string& path) {
   if (look(path, true)) return {};
@@ -179,14 +178,14 @@ Status make_with_parents(const std::string& path) {
 
 Status make_file(const std::string& path, uint32_t mode) {
   const Descriptor file = open_file(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode);
-  return file ? Status() : failed(path);
+  return file ? Status() : target::failure(path);
 }
 
 Status write_all(int descriptor, const std::string& path, const std::string& content) {
   for (size_t done = 0; done < content.size();) {
     const ssize_t put = environment().write(descriptor, content.data() + done, content.size() - done);
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return failed("writing " + path);
+    if (put < 0) return target::failure("writing " + path);
     done += size_t(put);
   }
   return {};
@@ -199,7 +198,7 @@ Result<size_t> read_at(int descriptor, const std::string& path, uint64_t offset,
   while (done < into.size()) {
     const ssize_t got = environment().pread(descriptor, into.data() + done, into.size() - done, offset + done);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failed(path);
+    if (got < 0) return target::failure(path);
     if (got == 0) break;
     done += size_t(got);
   }
@@ -210,7 +209,7 @@ Status write_at(int descriptor, const std::string& path, uint64_t offset, ByteVi
   for (size_t done = 0; done < from.size();) {
     const ssize_t put = environment().pwrite(descriptor, from.data() + done, from.size() - done, offset + done);
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return failed(path);
+    if (put < 0) return target::failure(path);
     done += size_t(put);
   }
   return {};
@@ -219,9 +218,9 @@ Status write_at(int descriptor, const std::string& path, uint64_t offset, ByteVi
 Status replace_file(const std::string& path, const std::string& scratch, const std::string& content, uint32_t mode, bool durable) {
   auto attempt = [&]() -> Status {
     const Descriptor file = open_file(scratch, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);
-    if (!file) return failed(scratch);
+    if (!file) return target::failure(scratch);
     HF_TRY(write_all(file.get(), scratch, content));
-    if (durable && environment().fsync(file.get()) != 0) return failed("fsync of " + scratch);
+    if (durable && environment().fsync(file.get()) != 0) return target::failure("fsync of " + scratch);
     return move(scratch, path);
   };
   Status status = attempt();
@@ -234,21 +233,22 @@ Status replace_file(const std::string& path, const std::string& scratch, const s
 
 Status move(const std::string& from, const std::string& to, bool keep_existing) {
   if (keep_existing && environment().renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
-  if (keep_existing && errno != EINVAL && errno != ENOSYS) return failed(to);  // file systems without the flag
+  if (keep_existing && errno != EINVAL && errno != ENOSYS) return target::failure(to);  // file systems without the flag
   if (keep_existing && look(to, false)) return Status(Kind::exists, to + " exists", EEXIST);
-  return environment().renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) == 0 ? Status() : failed(fmt::format("moving {} to {}", from, to));
+  return environment().renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) == 0 ? Status()
+                                                                                       : target::failure(fmt::format("moving {} to {}", from, to));
 }
 
 Status unlink_file(const std::string& path) {
   if (environment().unlinkat(AT_FDCWD, path.c_str(), 0) == 0 || errno == ENOENT) return {};
-  return failed(path);
+  return target::failure(path);
 }
 
 Status sync_directory(const std::string& path) {
   const Descriptor directory = open_file(path, O_RDONLY | O_DIRECTORY);
-  if (!directory) return failed(path);
+  if (!directory) return target::failure(path);
   // Some file systems (and FUSE) know no fsync of directories; their renames are as durable as they get.
-  if (environment().fsync(directory.get()) != 0 && errno != EINVAL && errno != ENOSYS) return failed("fsync of " + path);
+  if (environment().fsync(directory.get()) != 0 && errno != EINVAL && errno != ENOSYS) return target::failure("fsync of " + path);
   return {};
 }
 
@@ -261,8 +261,8 @@ Descriptor open_to_sync(const std::string& path) {
 
 Status sync_file(const std::string& path) {
   const Descriptor file = open_to_sync(path);
-  if (!file) return failed(path);
-  return environment().fsync(file.get()) == 0 || errno == EINVAL || errno == ENOSYS ? Status() : failed("fsync of " + path);
+  if (!file) return target::failure(path);
+  return environment().fsync(file.get()) == 0 || errno == EINVAL || errno == ENOSYS ? Status() : target::failure("fsync of " + path);
 }
 
 bool keeps_inode_numbers(const std::string& path) {
@@ -277,10 +277,13 @@ uint64_t file_system_magic(const std::string& path) {
   return directory && environment().fstatfs(directory.get(), &found) == 0 ? uint32_t(found.f_type) : 0;
 }
 
+Status no_descriptors(const std::string& path) {
+  return Status(Kind::io, fmt::format("{}: this process has no descriptors left; close files, or allow more (ulimit -n)", path), EMFILE);
+}
+
 Status keep_descriptors(const std::string& path, size_t members) {
   // In a commit each member has its lock, its data, its records, a journal and a manifest open.
-  if (raw::keep_spares(int(5 * members + 8))) return Status();
-  return Status(Kind::io, fmt::format("{}: this process has no descriptors left; close files, or allow more (ulimit -n)", path), EMFILE);
+  return raw::keep_spares(int(5 * members + 8)) ? Status() : no_descriptors(path);
 }
 
 constexpr const char* made_from = "user.holdfast.made_from";

@@ -73,5 +73,6 @@ uint64_t file_system_magic(const std::string& directory);
 
 // Sees to it that calls on a file of so many members find free descriptors also where the program uses up all others. EMFILE where it cannot.
 Status keep_descriptors(const std::string& path, size_t members);
+Status no_descriptors(const std::string& path);
 
 }  // namespace holdfast::catalog

@@ -152,6 +152,16 @@ class AgentsBadInput(OwnAgentsTest):
         self.assertEqual(done.returncode, 3, done)
         self.assert_one_sentence(done.stderr, "the agent of node n1 cannot be started", "allow more with: ulimit -n 1024")
 
+    def test_too_few_open_files_for_a_program(self):
+        """That is told of the process, and not of the nodes, and nothing is left where a file was to be made."""
+        run = ["run", "--protect", "rs:2+1", "--path", "*.dat", "--simulate-nodes", "3", "--", "sh", "-c"]
+        self.holdfast(*run, "echo one > one.dat")
+        before = sorted(os.listdir(self.dir))
+        for limit in (6, 8, 10):
+            done = self.holdfast(*run, f"ulimit -n {limit}; echo two > two.dat", expect=2)
+            self.assertIn("Too many open files", done.stderr)
+            self.assertEqual(sorted(os.listdir(self.dir)), before, limit)
+
     @unittest.skipUnless(shutil.which("unshare") and os.geteuid() == 0, "needs namespaces of its own")
     def test_no_port_is_left(self):
         """The kernel chooses ports. In a network of its own the only one that it may choose is somebody else's."""

@@ -26,6 +26,15 @@ class BadInput(CheckpointTest):
     def test_too_few_nodes_are_refused(self):
         self.refused("--simulate-nodes", "2", "--protect", "rs:2+1", "--checkpoint", PATTERN, words=("needs 3 nodes",))
 
+    def test_nodes_that_no_job_has_used_have_no_checkpoints(self):
+        os.mkdir(self.path("disk"))
+        self.holdfast("agents", "start", "--node", "n1", self.path("disk"))
+        told = self.holdfast("checkpoints", expect=3)
+        self.assert_one_sentence(told.stderr, f"no job has used n1:{self.path('disk')} yet, so nothing is kept there: give it to one with holdfast run --local")
+        self.lose_agent("n1")
+        told = self.holdfast("checkpoints", expect=3)
+        self.assert_one_sentence(told.stderr, f"no directory of the nodes can be read: n1:{self.path('disk')}: the agent of node n1 on ")
+
     def test_a_directory_that_nodes_share_is_refused(self):
         done = self.holdfast("run", "--local", self.path("disk"), "--hosts", "a,b,c", "--with", "env ON={node}", "--protect", "rs:2+1", "--checkpoint", PATTERN, "--",
                              "sh", "-c", "echo x > started", expect=2)

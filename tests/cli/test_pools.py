@@ -639,6 +639,13 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
         self.assertIn("rs:4+2 needs 6 nodes and there are 5; the largest scheme that fits is rs:3+2", few.stderr)
         nobody = self.holdfast(*run, "--local", self.path("disk-{node}"), "--hosts", "x1,x2,x3,x4,x5,x6", "--", "true", expect=2)
         self.assertIn("no agent of node x1 is known; run there: holdfast agents start --node x1", nobody.stderr)
+        self.assertIn("rs:4+2 needs 6 nodes and there are 0 (", nobody.stderr)
+        self.assertIn("); start the agents of these nodes, or name others", nobody.stderr)
+        one = self.holdfast("run", "--protect", "mirror:1", "--local", "/d-{node}", "--hosts", "x1", "--", "true", expect=2)
+        self.assertIn("mirror:1 needs 1 node and there are 0 (", one.stderr)
+        file = self.make_file("plain") and self.path("plain")
+        self.assertIn(f"{file} is not a directory and cannot be served; name a directory",
+                      self.holdfast("run", "--protect", "mirror:1", "--local", file, "--node-name", "me", "--", "true", expect=2).stderr)
         os.mkdir(self.path("shared"))
         shared = self.holdfast("run", "--protect", "mirror:2", "--local", self.path("shared"), "--hosts", "m1,m2", "--with", "env ON={node}", "--", "true",
                                expect=2)

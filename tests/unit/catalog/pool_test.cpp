@@ -1,5 +1,6 @@
 // Pools: directories with a marker each, of which every file has its own choice.
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "engine/repair_file.hpp"
 #include "exchange/exchange.hpp"
 #include "layout/sealed_text.hpp"
+#include "unit/catalog/forwarding_environment.hpp"
 #include "unit/catalog/scene.hpp"
 
 namespace holdfast::catalog {
@@ -183,6 +185,35 @@ TEST_F(PoolTest, AWipedDirectoryIsALostMemberAlsoWhereANewJobTakesItAnew) {
   empty(target(1));
   EXPECT_EQ(read_file("f"), "precious");
   EXPECT_EQ(read_file("beside"), "begins its life degraded");
+}
+
+// A process that has used up its descriptors reaches no node.
+class NoDescriptors final : public ForwardingEnvironment {
+ public:
+  using ForwardingEnvironment::ForwardingEnvironment;
+  Result<std::shared_ptr<target::Target>> open_target(const std::string& path, const target::DirectoryOptions&) override {
+    return Status::from_errno(EMFILE, path);
+  }
+};
+
+TEST_F(PoolTest, WhoHasNoDescriptorsLeftHearsOfThatAndNotOfLostNodes) {
+  pool(6, "rs:4+2");
+  ASSERT_TRUE(open_pool(settings));
+  write_file("there", "text");
+  Status read, made;
+  {
+    NoDescriptors none(environment());
+    const ReplacedEnvironment replaced(none);
+    read = locate(user("there"), settings).status();
+    made = create(user("new"), settings, 0644).status();
+  }
+  for (const Status& status : {read, made}) {
+    EXPECT_TRUE(says(status, "this process has no descriptors left; close files, or allow more (ulimit -n)")) << status.sentence();
+    EXPECT_EQ(status.to_errno(), EMFILE);
+  }
+  EXPECT_FALSE(fs::exists(user("new")));
+  write_file("new", "no node counts as lost");
+  EXPECT_EQ(read_file("new"), "no node counts as lost");
 }
 
 TEST_F(PoolTest, AFileMayBeMadeWithoutAsManyNodesAsItsCodeBearsAndNoMore) {
