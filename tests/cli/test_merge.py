@@ -4,6 +4,7 @@ import os
 import shutil
 import struct
 import subprocess
+import time
 import unittest
 
 from command import BINARY, CommandTest
@@ -115,6 +116,26 @@ class Merge(CommandTest):
             self.refused("still running", log, code=3)
             self.refused("still running", log, code=3, args=("--discard", "out"))
         self.holdfast("merge", "out")
+        self.assertEqual(self.content(), self.golden("merged"))
+
+    def test_what_a_job_writes_last_before_it_ends_is_merged_too(self):
+        """A job that is killed has its locks for a moment still: the merge has looked at its logs then, and waits."""
+        self.leave_records()
+        logs = self.path(".out.holdfast-records")
+        log = next(name for name in os.listdir(logs) if name.endswith(".1.0"))
+        with open(os.path.join(logs, log), "r+b") as held:
+            fcntl.fcntl(held, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+            whole = held.read()
+            held.truncate(len(whole) - 100)
+            os.utime(held.fileno(), (0, time.time()))
+            merge = subprocess.Popen([self.binary, "merge", "out"], cwd=self.dir, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            deadline = time.monotonic() + 0.5
+            while os.fstat(held.fileno()).st_atime == 0 and time.monotonic() < deadline:  # it has not been read, as far as a file system tells
+                time.sleep(0.01)
+            held.seek(0)
+            held.write(whole)
+        _, err = merge.communicate(timeout=60)
+        self.assertEqual(merge.returncode, 0, err)
         self.assertEqual(self.content(), self.golden("merged"))
 
     def test_records_of_an_earlier_run_are_refused_until_they_are_discarded(self):

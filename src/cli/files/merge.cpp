@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "base/say.hpp"
 #include "base/shell_word.hpp"
@@ -85,10 +87,10 @@ class Merging {
       HF_TRY(joined.status());
       parts_ = *joined;
     }
-    HF_TRY(find());
-    std::vector<LeftSession> sessions = left_->sessions();
+    auto found = find_what_is_over();
+    if (!found) return found.status();
+    const std::vector<LeftSession>& sessions = *found;
     if (sessions.empty()) return Status();
-    if (options_.break_locks) HF_TRY(break_locks());
     if (options_.discard) return discard(sessions);
     const auto old = std::find_if(sessions.begin(), sessions.end(), [](const LeftSession& s) { return s.superseded && s.records > 0; });
     if (old != sessions.end())
@@ -97,7 +99,6 @@ class Merging {
           fmt::format("{}: {} of an earlier run were not merged before a later run, which may have taken their places; nothing was changed; "
                       "to discard them: holdfast merge --discard {}",
                       path_, plural(old->records, "record"), path_));
-    for (const LeftSession& session : sessions) HF_TRY(left_->check_not_running(session));
     for (const LeftSession& session : sessions) HF_TRY(merge(session));
     return Status();
   }
@@ -138,6 +139,33 @@ class Merging {
   }
 
  private:
+  // What a job has written last is found once it is known to have ended, so all is looked for again then.
+  Result<std::vector<LeftSession>> find_what_is_over() {
+    std::set<std::string> over;
+    for (bool first = true;; first = false) {
+      HF_TRY(find());
+      std::vector<LeftSession> sessions = left_->sessions();
+      if (first && options_.break_locks && !sessions.empty()) HF_TRY(break_locks());
+      const size_t known = over.size();
+      for (const LeftSession& session : sessions) {
+        if (over.contains(session.id)) continue;
+        HF_TRY(wait_until_over(session));
+        over.insert(session.id);
+      }
+      if (over.size() == known) return sessions;
+    }
+  }
+
+  // A process that was killed has its locks for as long as it takes to end.
+  Status wait_until_over(const LeftSession& session) const {
+    constexpr std::chrono::milliseconds patience{2000}, between{20};
+    for (auto waited = std::chrono::milliseconds(0);; waited += between) {
+      Status status = left_->check_not_running(session);
+      if (status.kind() != Kind::busy || waited >= patience) return status;
+      std::this_thread::sleep_for(between);
+    }
+  }
+
   Status find() {
     const auto kind = catalog::kind_of(path_);
     Result<std::shared_ptr<layers::Shelf>> shelf(Kind::internal, "");
@@ -278,7 +306,6 @@ class Merging {
   }
 
   Status discard(const std::vector<LeftSession>& sessions) {
-    for (const LeftSession& session : sessions) HF_TRY(left_->check_not_running(session));
     for (const LeftSession& session : sessions) {
       discarded_ += session.records;
       HF_TRY(remove_logs(session));
