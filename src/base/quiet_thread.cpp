@@ -1,9 +1,10 @@
 #include "base/quiet_thread.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <memory>
+
+#include "base/without_signals.hpp"
 
 namespace holdfast {
 
@@ -19,16 +20,13 @@ void* serve(void* handed) {
 
 bool start_quiet_thread(std::function<void()> work) {
   auto handed = std::make_unique<std::function<void()>>(std::move(work));
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const WithoutSignals none;
   pthread_t thread;
   const bool started = pthread_create(&thread, nullptr, serve, handed.get()) == 0;
   if (started) {
     pthread_detach(thread);
     (void)handed.release();
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/directory_entries.hpp"
 #include "base/raw_syscalls.hpp"
+#include "base/without_signals.hpp"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define HF_COMPANIONS_ARE_THREADS 1
@@ -155,17 +156,13 @@ std::vector<int> pipes_and_terminals() {
 int process_of_memory() { return hosted_by ? hosted_by : getpid(); }
 
 int start_companion(void (*body)(void*), void* argument) {
-  sigset_t all, before;
-  sigfillset(&all);
-  for (int fatal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&all, fatal);
+  const WithoutSignals none(WithoutSignals::Faults::let_through);
   pthread_attr_t detached;
   pthread_attr_init(&detached);
   pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   auto* start = new Start{body, argument};
   const int failed = pthread_create(&thread, &detached, &thread_main, start);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&detached);
   if (failed) delete start;
   return failed;

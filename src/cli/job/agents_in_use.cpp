@@ -11,6 +11,7 @@
 #include "base/host_name.hpp"
 #include "base/node_path.hpp"
 #include "base/say.hpp"
+#include "base/without_signals.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/hosts.hpp"
 #include "target/agent_registry.hpp"
@@ -36,11 +37,8 @@ AgentsInUse::AgentsInUse(const Settings& settings, JobAgents job) : registry_(ag
     const NodePath parsed = parse_node_path(address);
     up_.push_back(Node{parsed.node, parsed.path, 0, false, {}, false});
   }
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are the job's
+  const WithoutSignals none;  // they are the job's
   thread_ = std::thread([this] { work(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 AgentsInUse::~AgentsInUse() {

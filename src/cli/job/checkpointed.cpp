@@ -17,6 +17,7 @@
 #include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/say.hpp"
+#include "base/without_signals.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/attempt.hpp"
@@ -79,11 +80,8 @@ class Caretaker {
         first_attempt_(first_attempt),
         damaged_(damaged),
         surveyor_(settings.local, settings.deadline_ms, damaged) {
-    sigset_t all, before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are the job's
+    const WithoutSignals none;  // they are the job's
     thread_ = std::thread([this] { work(); });
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   ~Caretaker() { stop(); }
   void stop() {

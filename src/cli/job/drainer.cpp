@@ -1,7 +1,6 @@
 #include "cli/job/drainer.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "base/plural.hpp"
 #include "base/say.hpp"
+#include "base/without_signals.hpp"
 #include "checkpoint/drained.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
@@ -90,11 +90,8 @@ void Drainer::give_order(const Checkpoint& one, const std::vector<catalog::Found
   ordered_.insert(key_of(one));
   wake_.notify_all();
   if (thread_.joinable()) return;
-  sigset_t signals, before;
-  ::sigfillset(&signals);
-  ::pthread_sigmask(SIG_BLOCK, &signals, &before);  // signals are the job's
+  const WithoutSignals none;  // they are the job's
   thread_ = std::thread([this] { work(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Drainer::work() {

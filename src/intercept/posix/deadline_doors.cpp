@@ -16,12 +16,14 @@
 
 #include "base/keep_errno.hpp"
 #include "base/process_facts.hpp"
+#include "base/without_signals.hpp"
 #include "intercept/posix/decided.hpp"
 #include "intercept/posix/door.hpp"
 
 namespace {
 
 using namespace holdfast::intercept::posix;
+using holdfast::WithoutSignals;
 
 // By which clock each timer goes. Timers may be set in a handler of a signal: whoever has the mutex is interrupted by none.
 struct Timers {
@@ -32,20 +34,6 @@ Timers& timers() {
   static auto* const all = new Timers;  // never destroyed: timers are used to the end
   return *all;
 }
-
-class WithoutSignals {
- public:
-  WithoutSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  WithoutSignals(const WithoutSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 std::optional<clockid_t> clock_of(timer_t timer) {
   const WithoutSignals none;

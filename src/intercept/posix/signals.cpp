@@ -13,6 +13,7 @@
 
 #include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
+#include "base/without_signals.hpp"
 #include "catalog/probe.hpp"
 #include "intercept/posix/descriptors.hpp"
 
@@ -62,15 +63,12 @@ void start_answering() {
   if (started_in.exchange(me) == me) return;
   asked = raw::out_of_the_way(raw::Fd(eventfd(0, EFD_CLOEXEC)));
   answered = raw::out_of_the_way(raw::Fd(eventfd(0, EFD_CLOEXEC)));
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const WithoutSignals none;
   pthread_t thread;
   if (asked && answered && pthread_create(&thread, nullptr, answer, nullptr) == 0) {
     pthread_detach(thread);
     answered_by = me;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 // Once; a signal in the middle of it ends the process at once.

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 
@@ -15,6 +14,7 @@
 
 #include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
+#include "base/without_signals.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
 
@@ -95,13 +95,9 @@ bool connect(Pump& pump) {
     syscall(SYS_dup3, ends[1], number, flags >= 0 && (flags & FD_CLOEXEC) ? O_CLOEXEC : 0);
   }
   raw::close(ends[1]);
-  // Signals are for the program's threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const WithoutSignals none;
   pthread_t thread;
   const bool started = pthread_create(&thread, nullptr, run, &pump) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (started) pthread_detach(thread);
   return started;
 }
