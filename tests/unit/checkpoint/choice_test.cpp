@@ -94,12 +94,14 @@ Protected named(const std::string& file, uint64_t written, Protected one) {
   return one;
 }
 
+std::vector<Protected> step_with_two_names(const char* first_node, const char* second_node) {
+  return {version(1, 10, 0), version(1, 10, 2), written_on(first_node, named("/ck.10.1", 1, version(1, 10, 1, 3))),
+          written_on(second_node, named("/ck.010.1", 2, version(1, 10, 1)))};
+}
+
 // "ck.1.0" was renamed to "ck.01.0", or removed before the other was written.
 TEST(CheckpointChoice, of_two_names_of_one_place_the_one_that_was_written_last_counts) {
-  auto found = step_of(1, 10);
-  found.erase(found.begin() + 1);
-  found.push_back(written_on("n1", named("/ck.10.1", 1, version(1, 10, 1, 3))));
-  found.push_back(written_on("n1", named("/ck.010.1", 2, version(1, 10, 1))));
+  auto found = step_with_two_names("n1", "n1");
   for (int order = 0; order < 2; ++order) {
     const auto all = checkpoints_of(found);
     EXPECT_TRUE(all[0].whole());
@@ -110,10 +112,7 @@ TEST(CheckpointChoice, of_two_names_of_one_place_the_one_that_was_written_last_c
 }
 
 TEST(CheckpointChoice, two_names_of_one_place_by_two_nodes_are_in_no_whole_checkpoint) {
-  auto found = step_of(1, 10);
-  found.erase(found.begin() + 1);
-  found.push_back(written_on("n1", named("/ck.10.1", 1, version(1, 10, 1, 3))));
-  found.push_back(written_on("n2", named("/ck.010.1", 2, version(1, 10, 1))));
+  auto found = step_with_two_names("n1", "n2");
   for (int order = 0; order < 2; ++order) {
     EXPECT_FALSE(checkpoints_of(found)[0].whole());
     std::reverse(found.begin(), found.end());
