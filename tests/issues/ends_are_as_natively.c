@@ -110,7 +110,7 @@ static void end_with_a_lock(int how) {
     case 0: exit(0);
     case 1: _exit(0);
     case 2: quick_exit(0);
-    case 3: raise(SIGTERM);
+    case 3: raise(SIGTERM); break;
     default: execvp("true", nothing);
   }
   _exit(1);

@@ -213,17 +213,15 @@ Result<std::vector<std::string>> LeftRecords::break_locks() const {
   return broken;
 }
 
-namespace {
-
 // One stretch of records with a place of their own.
-struct Group {
+struct LeftRecords::Group {
   uint64_t base = 0;
   bool filling = false;
   layout::SessionView view;
   std::vector<std::pair<std::shared_ptr<LeftLog>, std::vector<PendingRecord>>> logs;
 };
 
-Result<Merged> place_group(Group& group, const PlaceInView& place, const MergeProgress& progress) {
+Result<Merged> LeftRecords::place_group(Group& group, const PlaceInView& place, const MergeProgress& progress) {
   std::vector<std::unique_ptr<ListSource>> sources;
   std::vector<RecordSource*> pointers;
   for (auto& [log, records] : group.logs) {
@@ -236,8 +234,6 @@ Result<Merged> place_group(Group& group, const PlaceInView& place, const MergePr
   const Place in_view = [&](std::span<const Extent> extents, ByteView packed) { return place(group.view, extents, packed, group.filling); };
   return merge_records(*alone, pointers, group.base, in_view, progress);
 }
-
-}  // namespace
 
 // What one log has in a segment. Claims take its records below their number that no earlier claim took. What is left is for the segment's common
 // order.

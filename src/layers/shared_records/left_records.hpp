@@ -71,7 +71,9 @@ class LeftRecords {
     };
     std::vector<Item> items;
   };
+  struct Group;
   class SegmentOfLog;
+  static Result<Merged> place_group(Group& group, const PlaceInView& place, const MergeProgress& progress);
   bool still_needed(const Log& log);
   static Status take_other(Log& log, const ScannedEntry& found);
   Status scan(LeftSession& session, std::vector<Log>& logs);

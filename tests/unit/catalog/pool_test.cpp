@@ -302,8 +302,10 @@ class Restriped : public PoolTest {
     const auto now = locate(user("f"), settings);
     ASSERT_TRUE(now) << now.status().sentence();
     for (int i = 0; i < 7; ++i)
-      for (const auto& entry : fs::directory_iterator(fs::exists(target(i)) ? fs::path(target(i)) : root / "home"))
-        if (entry.path().filename().string().starts_with("f-")) EXPECT_EQ(entry.path().filename(), now->manifest.directory) << entry.path();
+      for (const auto& entry : fs::directory_iterator(fs::exists(target(i)) ? fs::path(target(i)) : root / "home")) {
+        if (!entry.path().filename().string().starts_with("f-")) continue;
+        EXPECT_EQ(entry.path().filename(), now->manifest.directory) << entry.path();
+      }
     std::set<std::string> names;
     for (const auto& entry : fs::directory_iterator(root / "home")) names.insert(entry.path().filename());
     EXPECT_EQ(names, (std::set<std::string>{"f", ".f.holdfast"}));

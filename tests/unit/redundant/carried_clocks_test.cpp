@@ -26,7 +26,7 @@ TEST(CarriedClock, goes_on_where_the_next_ones_node_began_earlier_or_later) {
   for (const int64_t apart : {year, -year}) {
     CarriedClock<int64_t> clock(ms);
     // Answers were on their way for 300, 5 and 80 ms.
-    for (const auto [at, late] : {std::pair{int64_t(0), 300 * ms}, {1000 * ms, 5 * ms}, {2000 * ms, 80 * ms}})
+    for (const auto& [at, late] : {std::pair{int64_t(0), 300 * ms}, {1000 * ms, 5 * ms}, {2000 * ms, 80 * ms}})
       clock.heard(year + at, year + at + late - apart);
     EXPECT_EQ(clock.of(year + 3000 * ms - apart), year + 2995 * ms) << apart;
     EXPECT_GE(clock.of(year + 2001 * ms - apart), year + 2000 * ms) << "not before what was said last";
