@@ -1,64 +1,37 @@
-/* What a program does that its replicas must do as one: replicas WHAT [FILE]. Without MPI; see test_replicas.py. */
+/* What a program does that its replicas must do as one: replicas WHAT [FILE]. Without MPI; see test_replicas.py. Here: with names and files. */
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <glob.h>
 #include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/timerfd.h>
-#include <sys/times.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "replicas.h"
+
+int is_of_team(char team) {
+  static char all[1 << 16];
+  const char variable[] = "HOLDFAST_REPLICA=";
+  int fd = open("/proc/self/environ", O_RDONLY);
+  const ssize_t bytes = fd < 0 ? 0 : read(fd, all, sizeof all);
+  close(fd);
+  const char *at = bytes > 0 ? memmem(all, (size_t)bytes, variable, sizeof variable - 1) : NULL;
+  return at && at[sizeof variable - 1] == team;
+}
+
 static void say(const char *what, int answer) { printf("%s %s\n", what, answer >= 0 ? "ok" : strerror(errno)); }
-
-/* All that differs from process to process, where nobody sees to it. */
-static int clocks(const char *path) {
-  FILE *file = fopen(path, "w");
-  for (int i = 0; i < 200; ++i) {
-    struct timespec now;
-    struct timeval day;
-    struct tms used;
-    struct rusage usage;
-    unsigned char random[16], entropy[8];
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    gettimeofday(&day, NULL);
-    clock_t since = times(&used);
-    getrusage(RUSAGE_SELF, &usage);
-    if (getrandom(random, sizeof random, 0) != sizeof random || getentropy(entropy, sizeof entropy) != 0) return 1;
-    fprintf(file, "%ld.%09ld %ld.%06ld %ld %ld %ld %ld %ld %d %d\n", (long)now.tv_sec, now.tv_nsec, (long)day.tv_sec, (long)day.tv_usec,
-            (long)time(NULL), (long)clock(), (long)since, (long)usage.ru_utime.tv_usec, usage.ru_maxrss, random[0], entropy[0]);
-  }
-  return fclose(file);
-}
-
-/* The time as finely as it is there: no two processes have the same. Lines of one length, each written at once: all replicas make the same calls, whatever it is. */
-static int nanoseconds(const char *path) {
-  FILE *file = fopen(path, "w");
-  for (int i = 0; i < 20; ++i) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    fprintf(file, "%012ld.%09ld\n", (long)now.tv_sec, now.tv_nsec);
-    fflush(file);
-  }
-  return fclose(file);
-}
 
 static int echo(void) {
   char line[256];
@@ -172,22 +145,6 @@ static int slow(const char *path) {
   return fclose(file);
 }
 
-/* The time and a random number, and both once more in the next line: a replica that is told others is found out. */
-static int slowclocks(const char *path) {
-  FILE *file = fopen(path, "w");
-  unsigned random = 0, before = 0;
-  for (int i = 0; i < 60; ++i) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    before = random;
-    if (getrandom(&random, sizeof random, 0) != sizeof random) return 1;
-    fprintf(file, "%d %ld %u %u\n", i, (long)now.tv_sec * 1000 + now.tv_nsec / 1000000, random, before);
-    fflush(file);
-    usleep(50000);
-  }
-  return fclose(file);
-}
-
 /* Each state under a name of its own first, as checkpoints are written, and the one before is read. */
 static int slowrenames(const char *path) {
   char text[64] = "nothing";
@@ -238,17 +195,6 @@ static int bigblocks(const char *path, int count, int pause_ms) {
   return close(fd);
 }
 
-/* Asks for the time again and again, and then says that it has come this far. */
-static int polls(const char *path) {
-  const time_t begun = time(NULL);
-  FILE *file = fopen(path, "w");
-  fprintf(file, "begun\n");
-  fflush(file);
-  while (time(NULL) < begun + 8) continue;
-  fprintf(file, "ended\n");
-  return fclose(file);
-}
-
 /* What no call writes, once and then again and again. */
 static int slowwrites(const char *how) {
   int fd = open("file", O_CREAT | O_RDWR, 0644), failed = 0;
@@ -268,21 +214,6 @@ static int slowwrites(const char *how) {
     usleep(50000);
   }
   return failed;
-}
-
-/* Many answers in a row, of which each counts. */
-static int manyclocks(const char *path) {
-  unsigned long sum = 0;
-  FILE *file = fopen(path, "w");
-  fprintf(file, "begun\n");
-  fflush(file);
-  for (int i = 0; i < 600000; ++i) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    sum = sum * 31 + (unsigned long)now.tv_nsec;
-  }
-  fprintf(file, "%lu\n", sum);
-  return fclose(file);
 }
 
 static int differ(const char *path) {
@@ -459,20 +390,6 @@ static int asks(const char *path) {
   return fclose(out);
 }
 
-/* The system's devices of random numbers, and what C libraries make of them. */
-static int devices(const char *path) {
-  FILE *out = fopen(path, "w"), *stream = fopen("/dev/random", "rb");
-  unsigned char some[300], more[16];
-  unsigned (*arc4)(void) = (unsigned (*)(void))dlsym(RTLD_DEFAULT, "arc4random");
-  int fd = open("/dev/urandom", O_RDONLY), again = dup(fd);
-  if (!stream || read(fd, some, sizeof some) != sizeof some || fread(more, 1, sizeof more, stream) != sizeof more) return 1;
-  for (size_t i = 0; i < sizeof some; ++i) fprintf(out, "%02x", some[i]);
-  for (size_t i = 0; i < sizeof more; ++i) fprintf(out, "%02x", more[i]);
-  if (read(again, some, 8) != 8 || close(fd) != 0 || close(again) != 0 || fclose(stream) != 0) return 1;
-  fprintf(out, " %02x%02x %u\n", some[0], some[7], arc4 ? arc4() : 0);
-  return fclose(out);
-}
-
 /* What is known about a file beside its content: a second time it would be an error, or undo what came in between. */
 static int attributes(const char *path) {
   char directory[] = "made.XXXXXX", name[] = "free.XXXXXX", file[64];
@@ -549,17 +466,6 @@ static int own(const char *path) {
   return fclose(file);
 }
 
-/* As the kernel shows it to each replica for itself: what this process was started with. */
-static int is_of_team(char team) {
-  static char all[1 << 16];
-  const char variable[] = "HOLDFAST_REPLICA=";
-  int fd = open("/proc/self/environ", O_RDONLY);
-  const ssize_t bytes = fd < 0 ? 0 : read(fd, all, sizeof all);
-  close(fd);
-  const char *at = bytes > 0 ? memmem(all, (size_t)bytes, variable, sizeof variable - 1) : NULL;
-  return at && at[sizeof variable - 1] == team;
-}
-
 /* The second replica makes another call than the others where both can wait for each other: HOW is file (it writes another one), or asks (the time). */
 static int parts_company(const char *how) {
   const int is_other = is_of_team('1'), writes_other = is_other && !strcmp(how, "file");
@@ -570,18 +476,6 @@ static int parts_company(const char *how) {
   return fclose(one) || fclose(two);
 }
 
-/* The same lines, small buffers, and the time decides which of them fills first. */
-static int fills_by_time(void) {
-  FILE *files[2] = {fopen("one", "w"), fopen("two", "w")};
-  for (int i = 0; i < 2; ++i) setvbuf(files[i], NULL, _IOFBF, 64);
-  for (int i = 0; i < 4000; ++i) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    fputs("same\n", files[(uint32_t)now.tv_nsec * 2654435761u >> 16 & 1]);
-  }
-  return fclose(files[0]) || fclose(files[1]);
-}
-
 /* The second replica alone has no descriptor left to open a file with: HOW is r or w. */
 static int alone(const char *path, const char *how) {
   FILE *out = fopen("out", "w");
@@ -589,121 +483,6 @@ static int alone(const char *path, const char *how) {
   if (is_of_team('1')) setrlimit(RLIMIT_NOFILE, &none);
   int fd = *how == 'r' ? open(path, O_RDONLY) : open(path, O_CREAT | O_WRONLY, 0644);
   fprintf(out, "opened %d\n", fd >= 0);
-  return fclose(out);
-}
-
-static void ask_processor(double *all) {
-  struct rusage usage;
-  struct timespec now;
-  struct tms ticks;
-  getrusage(RUSAGE_SELF, &usage);
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  times(&ticks);
-  all[0] = (double)clock(), all[1] = (double)usage.ru_utime.tv_sec * 1e6 + (double)usage.ru_utime.tv_usec;
-  all[2] = (double)now.tv_sec * 1e9 + (double)now.tv_nsec, all[3] = (double)ticks.tms_utime;
-}
-
-/* The first replica has computed much more than its twin when it is lost. */
-static int processor(const char *path) {
-  double before[4], after[4];
-  for (volatile long i = is_of_team('0') ? 0 : 400000000; i < 400000000; ++i) {
-  }
-  ask_processor(before);
-  FILE *out = fopen(path, "w");
-  fputs("asked\n", out), fflush(out);
-  while (access("go", F_OK) != 0) usleep(5000);
-  ask_processor(after);
-  for (int i = 0; i < 4; ++i) fprintf(out, "%s\n", after[i] >= before[i] ? "on" : "back");
-  return fclose(out);
-}
-
-/* Time since the node's start, before a loss and after it; and a sleep until a time by that clock. */
-static int uptime(const char *path) {
-  struct timespec before, until, after;
-  FILE *out = fopen(path, "w");
-  clock_gettime(CLOCK_MONOTONIC, &before);
-  fputs("asked\n", out), fflush(out);
-  while (access("go", F_OK) != 0) {
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += 5000000;
-    if (until.tv_nsec >= 1000000000) ++until.tv_sec, until.tv_nsec -= 1000000000;
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-  }
-  clock_gettime(CLOCK_MONOTONIC, &after);
-  const double passed = (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec);
-  fputs(passed < 0 ? "back\n" : passed > 100 ? "ahead\n" : "on\n", out);
-  return fclose(out);
-}
-
-static struct timespec soon(void) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += 30000000;
-  if (until.tv_nsec >= 1000000000) ++until.tv_sec, until.tv_nsec -= 1000000000;
-  return until;
-}
-
-static volatile sig_atomic_t rung = 0;
-static void ring(int signal) { rung = signal; }
-
-/* Each until that time; answers whether it has ended as it should. */
-static int wait_by(const char *how, struct timespec until) {
-  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
-  const struct itimerspec once = {{0, 0}, until};
-  pthread_mutex_lock(&mutex);
-  int answer = -1;
-  if (!strcmp(how, "condition")) answer = pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &until) == ETIMEDOUT;
-  if (!strcmp(how, "attribute")) {
-    pthread_condattr_t by_clock;
-    pthread_cond_t own;
-    pthread_condattr_init(&by_clock);
-    pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&own, &by_clock);
-    answer = pthread_cond_timedwait(&own, &mutex, &until) == ETIMEDOUT;
-  }
-  pthread_mutex_unlock(&mutex);
-  if (!strcmp(how, "semaphore")) {
-    sem_t none;
-    sem_init(&none, 0, 0);
-    answer = sem_clockwait(&none, CLOCK_MONOTONIC, &until) != 0 && errno == ETIMEDOUT;
-  }
-  if (!strcmp(how, "descriptor")) {
-    uint64_t times = 0;
-    const int fd = timerfd_create(CLOCK_MONOTONIC, 0);
-    answer = timerfd_settime(fd, TFD_TIMER_ABSTIME, &once, NULL) == 0 && read(fd, &times, sizeof times) == sizeof times && times == 1;
-    close(fd);
-  }
-  if (!strcmp(how, "timer")) {
-    timer_t timer;
-    rung = 0;
-    signal(SIGALRM, ring);
-    answer = timer_create(CLOCK_MONOTONIC, NULL, &timer) == 0 && timer_settime(timer, TIMER_ABSTIME, &once, NULL) == 0;
-    while (!rung) syscall(SYS_nanosleep, &(struct timespec){0, 1000000}, NULL);
-    timer_delete(timer);
-  }
-  return answer;
-}
-
-/* Waits until a time since the node's start, when the leader is lost by whose clock it is; and ticks of it. */
-static int deadlines(const char *path) {
-  static const char *const all[] = {"condition", "attribute", "semaphore", "descriptor", "timer"};
-  struct tms used;
-  struct timespec after;
-  FILE *out = fopen(path, "w");
-  (void)soon();
-  const clock_t before = times(&used);
-  fputs("asked\n", out), fflush(out);
-  while (access("go", F_OK) != 0) usleep(5000);
-  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
-    const struct timespec until = soon();
-    const int answer = wait_by(all[i], until);
-    clock_gettime(CLOCK_MONOTONIC, &after);
-    const double late = (double)(after.tv_sec - until.tv_sec) + 1e-9 * (double)(after.tv_nsec - until.tv_nsec);
-    fprintf(out, "%s %s\n", all[i], answer != 1 ? "failed" : late < 0 ? "early" : late > 10 ? "late" : "in time");
-  }
-  const clock_t passed = times(&used) - before;
-  fprintf(out, "ticks %s\n", passed < 0 ? "back" : passed > 6000 ? "ahead" : "on");
   return fclose(out);
 }
 
@@ -767,16 +546,12 @@ static int fills(const char *free_disk, const char *full_disk, const char *teams
 
 int main(int count, char **words) {
   const char *what = count > 1 ? words[1] : "", *path = count > 2 ? words[2] : "file";
-  if (!strcmp(what, "clocks")) return clocks(path);
-  if (!strcmp(what, "nanoseconds")) return nanoseconds(path);
+  const int answer = run_clocks(what, path);
+  if (answer != is_another) return answer;
   if (!strcmp(what, "own")) return own(path);
   if (!strcmp(what, "control")) return control(path);
-  if (!strcmp(what, "processor")) return processor(path);
-  if (!strcmp(what, "uptime")) return uptime(path);
-  if (!strcmp(what, "deadlines")) return deadlines(path);
   if (!strcmp(what, "pipes")) return pipes(path);
   if (!strcmp(what, "parts_company")) return parts_company(path);
-  if (!strcmp(what, "fills_by_time")) return fills_by_time();
   if (!strcmp(what, "alone") && count > 3) return alone(path, words[3]);
   if (!strcmp(what, "fills") && count > 5) return fills(path, words[3], words[4], words[5]);
   if (!strcmp(what, "slowdiffer")) return slowdiffer(path);
@@ -790,9 +565,6 @@ int main(int count, char **words) {
   if (!strcmp(what, "slowrenames")) return slowrenames(path);
   if (!strcmp(what, "slowblocks")) return slowblocks(path);
   if (!strcmp(what, "bigblocks") && count > 4) return bigblocks(path, atoi(words[3]), atoi(words[4]));
-  if (!strcmp(what, "slowclocks")) return slowclocks(path);
-  if (!strcmp(what, "polls")) return polls(path);
-  if (!strcmp(what, "manyclocks")) return manyclocks(path);
   if (!strcmp(what, "slowwrites")) return slowwrites(path);
   if (!strcmp(what, "differ")) return differ(path);
   if (!strcmp(what, "differ_often")) return differ_often(path);
@@ -802,7 +574,6 @@ int main(int count, char **words) {
   if (!strcmp(what, "asks")) return asks(path);
   if (!strcmp(what, "slowasks")) return slowasks(path);
   if (!strcmp(what, "slowreads")) return slowreads(path);
-  if (!strcmp(what, "devices")) return devices(path);
   if (!strcmp(what, "attributes")) return attributes(path);
   if (!strcmp(what, "crash")) return raise(SIGSEGV);
   if (!strcmp(what, "exit")) return atoi(path);
