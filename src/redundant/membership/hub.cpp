@@ -366,7 +366,7 @@ void Hub::came_of_lock(const Process& process, const Frame& frame) {
 
 void Hub::answer_call(const Process& process, const Frame& frame, int64_t told) {
   Frame answer;
-  answer.word = Word::pointer, answer.subject = frame.subject, answer.number = frame.number;
+  answer.word = frame.word, answer.subject = frame.subject, answer.number = frame.number;
   const auto* const at = reinterpret_cast<const std::byte*>(&told);
   answer.payload.assign(at, at + sizeof told);
   (void)send_frame(process.socket.get(), answer, MSG_DONTWAIT);

@@ -185,14 +185,14 @@ void Twins::put_to_hub(Word word, uint64_t file, uint64_t number, Bytes call) {
 
 int64_t Twins::ask_the_hub(Word word, uint64_t file, uint64_t number, Bytes call, std::unique_lock<std::mutex>& lock) {
   put_to_hub(word, file, number, std::move(call));
-  const auto mine = pointed_.emplace(std::pair(file, number), std::nullopt).first;
+  const HubAnswers::Call mine{word, file, number};
+  hub_answers_.expect(mine);
   lock.unlock();
   flush(hub());
   lock.lock();
-  changed_.wait(lock, [&] { return mine->second.has_value(); });
-  const int64_t before = *mine->second;
-  pointed_.erase(mine);
-  return before;
+  std::optional<int64_t> told;
+  changed_.wait(lock, [&] { return (told = hub_answers_.fetch(mine)).has_value(); });
+  return *told;
 }
 
 // One thread after the other.

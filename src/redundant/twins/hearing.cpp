@@ -73,12 +73,8 @@ void Twins::came(int way, Frame& frame) {
   else if (way == most_teams && frame.word == Word::may_append) {
     const auto waits = may_append_.find({frame.subject, frame.number});
     if (waits != may_append_.end()) waits->second = true;
-  } else if (way == most_teams && frame.word == Word::pointer) {
-    const auto waits = pointed_.find({frame.subject, frame.number});
-    int64_t before = -1;
-    if (frame.payload.size() == sizeof before) std::memcpy(&before, frame.payload.data(), sizeof before);
-    if (waits != pointed_.end()) waits->second = before;
-  } else if (way == most_teams) return;
+  } else if (way == most_teams && (frame.word == Word::pointer || frame.word == Word::locks)) hub_answers_.take(frame);
+  else if (way == most_teams) return;
   else came_of_twin(way, frame, out);
   if (decisions_.is_torn()) refuse(torn);
   put(out);

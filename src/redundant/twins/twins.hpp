@@ -17,6 +17,7 @@
 #include "redundant/log/catch_up.hpp"
 #include "redundant/log/join.hpp"
 #include "redundant/pieces/pieces.hpp"
+#include "redundant/twins/hub_answers.hpp"
 #include "redundant/twins/sharing.hpp"
 #include "redundant/twins/way.hpp"
 #include "transport/server.hpp"
@@ -257,11 +258,11 @@ class Twins final : public Replica, public Sharing {
   pthread_key_t when_one_ends_ = 0;
   std::string waits_in_;  // where it was seen to wait last, outside of calls
   Standstill standstill_;
-  std::unique_ptr<SentMessages> sent_;                                       // none where messages are not compared
-  std::map<std::pair<uint64_t, uint64_t>, bool> may_append_;                 // by file and call of those who wait for their turn
-  std::set<uint64_t> pointing_;                                              // files on whose shared pointer a thread calls
-  std::map<std::pair<uint64_t, uint64_t>, std::optional<int64_t>> pointed_;  // by file and call: where the pointer stood
-  bool is_failing_ = false;                                                  // a thread, in a call on a file of its own
+  std::unique_ptr<SentMessages> sent_;                        // none where messages are not compared
+  std::map<std::pair<uint64_t, uint64_t>, bool> may_append_;  // by file and call of those who wait for their turn
+  std::set<uint64_t> pointing_;                               // files on whose shared pointer a thread calls
+  HubAnswers hub_answers_;                                    // where a pointer stood, or whether a lock may be taken
+  bool is_failing_ = false;                                   // a thread, in a call on a file of its own
   std::optional<int64_t> told_of_failure_;
   bool may_become_ = false;  // another program
   std::set<std::string> noted_;
