@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -235,6 +236,18 @@ static int deadlines(const char *path) {
   return fclose(out);
 }
 
+/* Timers that are made and deleted again and again: nothing is kept of them. */
+static int timers(void) {
+  const size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < 100000; ++i) {
+    timer_t timer;
+    if (timer_create(CLOCK_MONOTONIC, NULL, &timer) != 0 || timer_delete(timer) != 0) return 1;
+  }
+  const size_t after = mallinfo2().uordblks;
+  puts(after > before + (1 << 20) ? "kept" : "forgotten");
+  return 0;
+}
+
 int run_clocks(const char *what, const char *path) {
   if (!strcmp(what, "clocks")) return clocks(path);
   if (!strcmp(what, "nanoseconds")) return nanoseconds(path);
@@ -246,5 +259,6 @@ int run_clocks(const char *what, const char *path) {
   if (!strcmp(what, "polls")) return polls(path);
   if (!strcmp(what, "manyclocks")) return manyclocks(path);
   if (!strcmp(what, "devices")) return devices(path);
+  if (!strcmp(what, "timers")) return timers();
   return is_another;
 }

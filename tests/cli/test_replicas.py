@@ -326,6 +326,9 @@ class Replicas(ReplicatedTest):
         self.assertEqual(self.without_the_leader("deadlines").splitlines(),
                          ["asked", *(f"{how} in time" for how in ("condition", "attribute", "semaphore", "descriptor", "timer")), "ticks on"])
 
+    def test_timers_that_are_gone_are_forgotten(self):
+        self.assertEqual(self.replicas(PROGRAM, "timers").stdout, "forgotten\n")
+
     def test_a_library_that_asks_for_the_time_while_it_is_loaded_gets_it(self):
         """The loader's lock is the program's then, and none of Holdfast's threads may wait for it."""
         subprocess.run(["cc", "-O1", "-o", self.path("loads"), LOADS, "-ldl"], check=True)

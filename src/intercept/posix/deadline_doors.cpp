@@ -42,6 +42,12 @@ std::optional<clockid_t> clock_of(timer_t timer) {
   return found == timers().clocks.end() ? std::nullopt : std::optional(found->second);
 }
 
+void forget_timer(timer_t timer) {
+  const WithoutSignals none;
+  const std::lock_guard lock(timers().mutex);
+  timers().clocks.erase(timer);
+}
+
 // As the kernel shows it.
 std::optional<clockid_t> clock_of_descriptor(int fd) {
   constexpr const char* mark = "clockid: ";
@@ -125,6 +131,11 @@ HF_DOOR int timer_create(clockid_t which, sigevent* event, timer_t* made) noexce
   const std::lock_guard lock(timers().mutex);
   timers().clocks[*made] = which;
   return answer;
+}
+HF_DOOR int timer_delete(timer_t timer) noexcept {
+  static auto* const native = next_of_name<int(timer_t)>("timer_delete");
+  if (holdfast::redundant::Replica::now()) forget_timer(timer);  // before another thread may get its number
+  return native(timer);
 }
 HF_DOOR int timer_settime(timer_t timer, int flags, const itimerspec* wanted, itimerspec* before) noexcept {
   static auto* const native = next_of_name<int(timer_t, int, const itimerspec*, itimerspec*)>("timer_settime");
