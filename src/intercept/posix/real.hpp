@@ -114,10 +114,13 @@ struct Real {
 // Resolved when the library is loaded, and by whoever calls before that.
 const Real& real();
 
+// What a call of that name would come to without us, in the version that programs of today are linked to.
+void* next_symbol(const char* name);
+
 // Of a door that is not among them: the C library may be without it.
 template <class Function>
 Function* next_of_name(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  return reinterpret_cast<Function*>(next_symbol(name));
 }
 
 // What we ask beside a call of the program's does not change what it said.

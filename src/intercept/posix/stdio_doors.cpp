@@ -52,7 +52,7 @@ std::atomic<bool> resolved{false};
 
 // May run in several threads at once before main: all store the same pointers.
 [[gnu::noinline]] void resolve() {
-#define HF_RESOLVE(name) functions.name = reinterpret_cast<decltype(functions.name)>(dlsym(RTLD_NEXT, #name));
+#define HF_RESOLVE(name) functions.name = reinterpret_cast<decltype(functions.name)>(next_symbol(#name));
   HF_STDIO_DOORS(HF_RESOLVE)
 #undef HF_RESOLVE
   resolved.store(true, std::memory_order_release);

@@ -6,6 +6,7 @@ usage: coverage_test.py SOURCE_DIR LIBRARY_DIR [NAME=MPICC...]
 import collections
 import functools
 import pathlib
+import platform
 import re
 import subprocess
 import sys
@@ -45,9 +46,21 @@ def read_libc_table():
 
 
 @functools.cache
-def exported(library):
+def versions_of(library):
+    """Address, kind and NAME@VERSION of each symbol; @@ is what programs are linked to now."""
     shown = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
-    return {line.split()[-1].split("@")[0] for line in shown.stdout.splitlines()}
+    return [line.split() for line in shown.stdout.splitlines() if len(line.split()) == 3]
+
+
+@functools.cache
+def exported(library):
+    return {name.split("@")[0] for _, _, name in versions_of(library)}
+
+
+@functools.cache
+def c_library():
+    shown = subprocess.run(["ldd", sys.executable], capture_output=True, text=True, check=True).stdout
+    return next(line.split()[2] for line in shown.splitlines() if line.split()[0].startswith("libc.so"))
 
 
 def library_of(mpicc):
@@ -125,19 +138,30 @@ class LibcTable(unittest.TestCase):
         self.assertEqual(twice, [])
 
     def test_every_door_exists_in_this_c_library(self):
-        shown = subprocess.run(["ldd", sys.executable], capture_output=True, text=True, check=True).stdout
-        libc = next(line.split()[2] for line in shown.splitlines() if line.split()[0].startswith("libc.so"))
         of_cxx = subprocess.run(["c++", "-print-file-name=libstdc++.so.6"], capture_output=True, text=True, check=True).stdout.strip()
-        there = exported(libc) | {name for name in exported(of_cxx) if name.startswith("_Z")}
+        there = exported(c_library()) | {name for name in exported(of_cxx) if name.startswith("_Z")}
         self.assertEqual([n for n, _ in read_libc_table() if n not in there], [])
 
     def test_doors_with_a_watched_twin_are_watched_too(self):
         """open64 beside open, __open_2 beside open: a program must not slip in by the twin."""
         watched = {n for n, t in read_libc_table() if t != "passed"}
-        shown = subprocess.run(["ldd", sys.executable], capture_output=True, text=True, check=True).stdout
-        libc = next(line.split()[2] for line in shown.splitlines() if line.split()[0].startswith("libc.so"))
         twins = [f for n in watched for f in (n + "64", f"__{n}_2", f"__{n}64_2", f"__{n}_chk", f"__{n}64_chk")]
-        self.assertEqual([t for t in twins if t in exported(libc) and t not in watched], [])
+        self.assertEqual([t for t in twins if t in exported(c_library()) and t not in watched], [])
+
+    def test_functions_that_were_renewed_are_called_in_their_new_version(self):
+        """A door looks up the function behind it by a version: without one, older C libraries answer with the oldest."""
+        if platform.machine() != "x86_64":
+            self.skipTest("the versions are those of x86-64")
+        addresses = collections.defaultdict(dict)
+        for address, _, name in versions_of(c_library()):
+            name, at, version = name.partition("@")
+            addresses[name][version.lstrip("@")] = address
+            if version.startswith("@"):
+                addresses[name]["now"] = address
+        renewed = {n for n, t in read_libc_table() if t != "passed" and len(set(addresses[n].values())) > 1}
+        listed = dict(re.findall(r'\{"(\w+)", "(GLIBC_[\d.]+)"\}', (SOURCE / "src/intercept/posix/real.cpp").read_text()))
+        self.assertEqual(set(listed), renewed)
+        self.assertEqual([n for n, version in listed.items() if addresses[n][version] != addresses[n]["now"]], [])
 
     def test_the_libraries_export_exactly_what_is_owned_or_refused(self):
         watched = {n for n, t in read_libc_table() if t != "passed"}
