@@ -61,15 +61,17 @@ class Spares {
     return false;
   }
   // Those that other threads have given up come back when what they opened is closed: who comes meanwhile waits, up to a second. False: none is
-  // away, or none has come.
-  bool wait_for_one(int tries) const {
-    constexpr int most_tries = 1000;
-    if (kept.load() >= wanted.load() || tries == most_tries) return false;
+  // away, or none has come. Where somebody has waited in vain there may be too few at all: until one comes back each waits for a moment.
+  bool wait_for_one(int tries) {
+    constexpr int most_tries = 1000, tries_after_vain_ones = 10;
+    if (kept.load() >= wanted.load()) return false;
+    if (tries >= (in_vain_.load() ? tries_after_vain_ones : most_tries)) return in_vain_ = true, false;
     const timespec moment{0, 1000000};
     (void)syscall(SYS_nanosleep, &moment, nullptr);
     return true;
   }
   void keep(int fd) {
+    in_vain_ = false;
     mark_own(fd, true);
     ++kept;
     for (std::atomic<int>& place : places_) {
@@ -99,6 +101,7 @@ class Spares {
 
  private:
   static constexpr int none = 0;
+  std::atomic<bool> in_vain_{false};
   std::atomic<int> places_[most]{};
 };
 inline Spares spares;

@@ -161,6 +161,8 @@ class AgentsBadInput(OwnAgentsTest):
             done = self.holdfast(*run, f"ulimit -n {limit}; echo two > two.dat", expect=2)
             self.assertIn("Too many open files", done.stderr)
             self.assertEqual(sorted(os.listdir(self.dir)), before, limit)
+        read = self.holdfast(*run, "ulimit -n 7; cat one.dat", expect=1)
+        self.assertIn("cat: one.dat: Too many open files", read.stderr)
 
     @unittest.skipUnless(shutil.which("unshare") and os.geteuid() == 0, "needs namespaces of its own")
     def test_no_port_is_left(self):
