@@ -1,5 +1,6 @@
 """holdfast agents: directories of nodes as targets of other nodes. The nodes here are agents of one machine, each with a name of its own."""
 import fcntl
+import glob
 import os
 import pwd
 import shutil
@@ -286,6 +287,19 @@ class Agents(CommandTest):
         self.holdfast("agents", "stop", simulated, "n2")
         self.assertEqual([agent["directories"] for agent in self.json("agents", "status")], [[self.path("n1.disk")]])
         self.holdfast("agents", "stop", "n1")
+
+    def test_a_simulated_node_that_rests_is_not_forgotten_with_a_node_of_its_name(self):
+        """Its job's processes start it again when they need it."""
+        self.holdfast("run", "--protect", "mirror:2", "--path", "*.dat", "--simulate-nodes", "2", "--agent-linger", "1", "--", "true")
+        while glob.glob(self.path("agents", "n1.*.agent")):
+            time.sleep(0.05)
+        self.start(1)
+        rests = glob.glob(self.path("agents", "n1.*.again"))
+        self.assertEqual(len(rests), 1)
+        self.holdfast("agents", "stop", "n1")
+        self.assertEqual(glob.glob(self.path("agents", "n1.*.again")), rests)
+        self.holdfast("agents", "stop", f"n1:{self.path('holdfast-nodes/n1')}", expect=None)
+        self.assertEqual(glob.glob(self.path("agents", "n1.*.again")), [])
 
     def test_a_process_has_one_companion_for_each_node_that_it_writes_to(self):
         """And a thread that waits for it. What waits for disks side by side is the agents' business."""

@@ -198,15 +198,28 @@ int status(const AgentsOptions& options) {
   return all_up ? exit_ok : exit_degraded;
 }
 
+// One that nobody reaches from another node.
+bool stands_for_a_node(const target::AgentNote& note) { return transport::ways_to(note.endpoints).empty(); }
+
+// That of a simulated node, which has ended or was killed, is not forgotten with the node of its name that runs; nor the other way round.
+bool is_another_kind(const std::string& key, const std::string& registry, const std::vector<target::KnownAgent>& known) {
+  const auto again = target::read_again(registry, key);
+  const auto orders = again.ok() ? agent::decode_orders(again->orders) : Result<agent::Orders>(again.status());
+  const auto running = std::find_if(known.begin(), known.end(),
+                                    [&](const target::KnownAgent& one) { return one.state.ok() && one.note.node == target::node_of_key(key); });
+  return orders.ok() && running != known.end() && stands_for_a_node(running->note) != (orders->reach == transport::Reach::node);
+}
+
 // It may have been about to be started again.
-void forget_again(const AgentsOptions& options, const std::string& registry) {
+void forget_again(const AgentsOptions& options, const std::string& registry, const std::vector<target::KnownAgent>& known) {
   for (const std::string& key : target::keys_to_start_again(registry)) {
-    const bool all = options.nodes.empty() || std::count(options.nodes.begin(), options.nodes.end(), target::node_of_key(key)) > 0;
+    const bool all = options.nodes.empty();
+    const bool node = std::count(options.nodes.begin(), options.nodes.end(), target::node_of_key(key)) > 0;
     const bool one = std::any_of(options.nodes.begin(), options.nodes.end(), [&](const std::string& named) {
       const NodePath address = parse_node_path(names_a_node(named) ? plain_address(named) : named);
       return !address.node.empty() && target::agent_key(address.node, address.path) == key;
     });
-    if (all || one) target::forget_again(registry, key);
+    if (all || one || (node && !is_another_kind(key, registry, known))) target::forget_again(registry, key);
   }
 }
 
@@ -218,9 +231,6 @@ int stop_one(const std::string& registry, const target::KnownAgent& known) {
   say("holdfast: {}; it is forgotten\n", status.sentence());
   return exit_ok;
 }
-
-// One that nobody reaches from another node.
-bool stands_for_a_node(const target::AgentNote& note) { return transport::ways_to(note.endpoints).empty(); }
 
 // Who ends a simulated node does not mean the node of that name, nor the other way round.
 Status check_is_one_kind(const std::string& named, const std::vector<target::KnownAgent>& known) {
@@ -239,7 +249,7 @@ int stop(const AgentsOptions& options) {
   const std::vector<target::KnownAgent> known = target::known_agents(registry);
   for (const std::string& named : options.nodes)
     if (const Status one = check_is_one_kind(named, known); !one) return fail(one);
-  forget_again(options, registry);
+  forget_again(options, registry, known);
   int code = exit_ok;
   for (const std::string& named : options.nodes)
     if (std::none_of(known.begin(), known.end(), [&](const target::KnownAgent& one) { return is_meant(one.note, named); }))
