@@ -2,6 +2,12 @@
 
 #include <pthread.h>
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <memory>
 
 #include "base/without_signals.hpp"
@@ -10,9 +16,21 @@ namespace holdfast {
 
 namespace {
 
+constinit std::array<std::atomic<int>, 64> numbers{};
+
+bool replace_number(int before, int number) {
+  return std::any_of(numbers.begin(), numbers.end(), [=](std::atomic<int>& one) {
+    int expected = before;
+    return one.compare_exchange_strong(expected, number);
+  });
+}
+
 void* serve(void* handed) {
   const std::unique_ptr<std::function<void()>> work(static_cast<std::function<void()>*>(handed));
+  const int number = int(syscall(SYS_gettid));
+  (void)replace_number(0, number);
   (*work)();
+  (void)replace_number(number, 0);
   return nullptr;
 }
 
@@ -28,6 +46,10 @@ bool start_quiet_thread(std::function<void()> work) {
     (void)handed.release();
   }
   return started;
+}
+
+bool is_quiet_thread(int thread) {
+  return std::any_of(numbers.begin(), numbers.end(), [thread](const std::atomic<int>& one) { return one == thread; });
 }
 
 }  // namespace holdfast

@@ -8,4 +8,7 @@ namespace holdfast {
 // False where no thread can be started.
 bool start_quiet_thread(std::function<void()> work);
 
+// Whether the thread of that number, of this process, is one of these. Of more than 64 that live at once some are not known.
+bool is_quiet_thread(int thread);
+
 }  // namespace holdfast

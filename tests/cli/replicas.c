@@ -476,6 +476,26 @@ static int parts_company(const char *how) {
   return fclose(one) || fclose(two);
 }
 
+static void *writes_late(void *path) {
+  struct timespec begun, now;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &begun);
+  now = begun;
+  while (is_of_team(*(char *)path) && now.tv_sec < begun.tv_sec + 4)
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now); /* the kernel's, so it computes */
+  FILE *out = fopen(path, "w");
+  fputs("late\n", out);
+  return fclose(out) == 0 ? path : NULL;
+}
+
+/* Two threads write a file each, their first. In either replica another one of them is late. */
+static int late_threads(void) {
+  pthread_t threads[2];
+  void *done[2];
+  static char zero[] = "0", one[] = "1";
+  if (pthread_create(&threads[0], NULL, writes_late, zero) != 0 || pthread_create(&threads[1], NULL, writes_late, one) != 0) return 1;
+  return pthread_join(threads[0], &done[0]) != 0 || pthread_join(threads[1], &done[1]) != 0 || !done[0] || !done[1];
+}
+
 /* The second replica alone has no descriptor left to open a file with: HOW is r or w. */
 static int alone(const char *path, const char *how) {
   FILE *out = fopen("out", "w");
@@ -571,6 +591,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "differ_in_length")) return differ_in_length(path);
   if (!strcmp(what, "readers")) return readers(path);
   if (!strcmp(what, "writers")) return writers(path);
+  if (!strcmp(what, "late_threads")) return late_threads();
   if (!strcmp(what, "asks")) return asks(path);
   if (!strcmp(what, "slowasks")) return slowasks(path);
   if (!strcmp(what, "slowreads")) return slowreads(path);

@@ -226,6 +226,10 @@ class Replicas(ReplicatedTest):
         self.assertIn(f"the replicas of rank 0 differ: {self.path('process')}", done.stderr)
         self.assertEqual([self.read(f"out.{step}") for step in range(1, 41)], [f"{step}\n" for step in range(1, 41)])
 
+    def test_a_thread_that_computes_before_its_first_call_is_waited_for(self):
+        self.replicas(PROGRAM, "late_threads", "files")
+        self.assertEqual((self.read("0"), self.read("1")), ("late\n", "late\n"))
+
     def test_whose_threads_have_ended_stands_as_well(self):
         """What a shell redirects is moved by a thread for each redirection. Those have ended."""
         script = ('for ((step = 1; step <= 40; step++)); do echo $step > out.$step; done; '

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "redundant/subjects.hpp"
-#include "redundant/twins/children.hpp"
+#include "redundant/twins/kernel_waits.hpp"
 #include "redundant/twins/twins.hpp"
 
 namespace holdfast::redundant {
@@ -50,11 +50,13 @@ void Twins::wait_at(uint64_t subject, uint64_t number, const std::function<std::
 bool Twins::stands_still() const {
   const Standing& there = stands_.there;
   const bool is_in_the_past = (past_ && has_unread()) || meetings_.learned() > 0;  // else what it was told and does not ask for helps nobody
-  if (!stands_.now || callers_ != 1 || clock_ms() - stands_.since_ms < standing_patience_ms || !meetings_.is_member() || is_in_the_past) return false;
+  if (!stands_.now || clock_ms() - stands_.since_ms < standing_patience_ms || !meetings_.is_member() || is_in_the_past) return false;
   return there.is_question ? decisions_.number(there.subject) < there.number : meetings_.state(there.subject) == Meetings::State::wait;
 }
 
+// One thread alone calls, and the others are idle: a thread that has never called and computes could come to any place.
 void Twins::look_whether_all_stand() {
+  if (callers_ != 1 || !others_.are_idle(int(their_numbers_))) return;
   if (!stands_.now) return look_at_children();
   if (!stands_still()) return;
   Standing own = stands_.there;
@@ -80,7 +82,7 @@ uint64_t Twins::number_at(const Standing& there) const {
 
 // A twin waits for this process, which may wait for one that it has started. That one may wait for a lock of the twin's.
 void Twins::look_at_children() {
-  if (!shares_node() || !meetings_.is_member() || callers_ != 1) return;
+  if (!shares_node() || !meetings_.is_member()) return;
   const uint64_t heard = meetings_.living() & (meetings_.leads() ? ~uint64_t(0) : team_bit(meetings_.leader()));
   const int team = standstill_.waiting_for([this](const Standing& there) { return number_at(there); }, heard, meetings_.epoch());
   // One that computes meanwhile may come by itself. It has waited at one place since the last look.

@@ -18,6 +18,7 @@
 #include "redundant/log/join.hpp"
 #include "redundant/pieces/pieces.hpp"
 #include "redundant/twins/hub_answers.hpp"
+#include "redundant/twins/kernel_waits.hpp"
 #include "redundant/twins/sharing.hpp"
 #include "redundant/twins/way.hpp"
 #include "transport/server.hpp"
@@ -257,6 +258,7 @@ class Twins final : public Replica, public Sharing {
   std::atomic<int64_t> their_numbers_{0};  // their sum: of one alone, its number
   pthread_key_t when_one_ends_ = 0;
   std::string waits_in_;  // where it was seen to wait last, outside of calls
+  OtherThreads others_;
   Standstill standstill_;
   std::unique_ptr<SentMessages> sent_;                        // none where messages are not compared
   std::map<std::pair<uint64_t, uint64_t>, bool> may_append_;  // by file and call of those who wait for their turn

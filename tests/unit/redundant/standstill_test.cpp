@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 
 #include "redundant/map.hpp"
-#include "redundant/twins/children.hpp"
+#include "redundant/twins/kernel_waits.hpp"
 
 namespace holdfast::redundant {
 namespace {

@@ -1,4 +1,4 @@
-#include "redundant/twins/children.hpp"
+#include "redundant/twins/kernel_waits.hpp"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/process_facts.hpp"
+#include "base/quiet_thread.hpp"
 #include "base/raw_syscalls.hpp"
 
 namespace holdfast::redundant {
@@ -80,6 +81,20 @@ std::optional<int> descriptor_of_awaited_lock(const std::string& waits_in) {
   if (!(words >> call >> std::hex >> fd >> command)) return std::nullopt;
   const bool waits = call == SYS_flock || (call == SYS_fcntl && (command == F_SETLKW || command == F_OFD_SETLKW));
   return waits ? std::optional(int(fd)) : std::nullopt;
+}
+
+bool OtherThreads::are_idle(int known) {
+  std::map<int, std::string> now;
+  bool idle = true;
+  for (int thread : numbers_in("/proc/self/task")) {
+    if (thread == known || is_quiet_thread(thread)) continue;
+    std::string waits_in = where_it_waits(::getpid(), thread);
+    const auto last = waited_in_.find(thread);
+    idle &= !waits_in.empty() && last != waited_in_.end() && last->second == waits_in;
+    now.emplace(thread, std::move(waits_in));
+  }
+  waited_in_ = std::move(now);
+  return idle;
 }
 
 std::string child_waits_for_lock_of(int twin) {

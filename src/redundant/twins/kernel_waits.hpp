@@ -1,5 +1,7 @@
-// Processes that this one has started, as proc(5) shows them: whether one of them waits for a lock that a twin on the same node has.
+// What threads wait in, as proc(5) shows it: those of this process, and of processes that it has started, whether one of these waits for a lock that a twin on
+// the same node has.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 
@@ -9,6 +11,16 @@ namespace holdfast::redundant {
 std::string where_it_waits(int process, int thread);
 // Of the file whose lock it waits for (flock, fcntl); nothing: it waits for something else.
 std::optional<int> descriptor_of_awaited_lock(const std::string& waits_in);
+
+// This process's threads, but for our own and one that is known to wait.
+class OtherThreads {
+ public:
+  // Each has waited in one call since it was asked last: nothing but somebody else's call wakes it. The idle threads of a library are so.
+  bool are_idle(int known);
+
+ private:
+  std::map<int, std::string> waited_in_;
+};
 
 // The file, by its path, and the process that waits; empty where there is none. A lock of flock(2) stays with who has the file open, also when the process
 // that took it has ended: so what counts is what `twin` has open.
