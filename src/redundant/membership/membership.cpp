@@ -375,13 +375,21 @@ Orders Membership::hub_is_left() {
 
 void Membership::look_whether_over(Orders& orders) {
   if (over_) return;
-  const Team* first = nullptr;
+  const Team *first = nullptr, *well = nullptr;
   for (const Team& team : teams_) {
     if (team.lost || !team.is_member) continue;
     if (!ended(team)) return;
     if (!first) first = &team;
+    if (!well && team.code == 0) well = &team;
   }
   over_ = true;
+  // A node that is lost once its ranks have ended is a failure of its launcher's alone. A program without one says itself how it has ended.
+  if (first && well && first->code != 0 && !first->aborts && first->joined.size() > 1) {
+    orders.push_back({.what = Order::say,
+                      .line = fmt::format("all ranks of team {} have ended, and its launcher with {}; that of team {} ended with 0, which counts",
+                                          number_of(*first), first->code, number_of(*well))});
+    first = well;
+  }
   for (int team = 0; team < teams(); ++team)
     if (!teams_[size_t(team)].lost && !teams_[size_t(team)].is_member) let_go_of(team, orders);
   if (rehearses_)

@@ -67,6 +67,17 @@ TEST(Membership, the_job_ends_with_what_the_team_that_is_left_ends_with) {
   EXPECT_EQ(end_of(members.launcher_ended(1, 3)), 3);
 }
 
+// Its node is lost in that moment.
+TEST(Membership, a_launcher_that_fails_once_all_ranks_have_ended_does_not_fail_the_job) {
+  Membership members = two_teams();
+  for (int team = 0; team < 2; ++team)
+    for (int rank = 0; rank < 2; ++rank) (void)members.leaves(team, rank, false);
+  EXPECT_EQ(end_of(members.launcher_ended(0, 9)), -1);
+  const Orders orders = members.launcher_ended(1, 0);
+  EXPECT_EQ(end_of(orders), 0);
+  EXPECT_EQ(lines(orders), "all ranks of team 0 have ended, and its launcher with 9; that of team 1 ended with 0, which counts\n");
+}
+
 TEST(Membership, a_launcher_may_be_noticed_before_its_ranks) {
   Membership members = two_teams();
   (void)members.leaves(0, 0, false);
