@@ -92,7 +92,7 @@ class Test:
     # --- a node is lost
 
     def lose_a_node(self):
-        shape = BIG if self.case == "separate" else HEAT
+        shape = BIG if self.case in ("separate", "protected") else HEAT
         native = subprocess.run(self.command((2, 3), 2, self.heat, "native", *shape), cwd=self.directory, check=True, capture_output=True, text=True, timeout=120,
                                 stdin=subprocess.DEVNULL, env=self.environment).stdout
         with open(self.directory / "log", "w+") as log:
@@ -117,7 +117,8 @@ class Test:
             return ["--write-protocol", "distributed-separate"]
         for target in ("t0", "t1", "t2"):
             (self.directory / target).mkdir()
-        return ["--protect", "rs:2+1", "--targets", "t0,t1,t2", "--allow-shared-target"] if self.case.startswith("protected") else []
+        small = ["--buffer-bytes", "1MiB"] if self.case == "protected" else []  # else all of it is written at the end, when nobody can be lost any more
+        return ["--protect", "rs:2+1", "--targets", "t0,t1,t2", "--allow-shared-target", *small] if self.case.startswith("protected") else []
 
     def content(self):
         if not self.case.startswith("protected"):
