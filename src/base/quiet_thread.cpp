@@ -1,7 +1,6 @@
 #include "base/quiet_thread.hpp"
 
 #include <pthread.h>
-
 #include <sys/syscall.h>
 #include <unistd.h>
 

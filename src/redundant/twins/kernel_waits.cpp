@@ -83,7 +83,7 @@ std::optional<int> descriptor_of_awaited_lock(const std::string& waits_in) {
   return waits ? std::optional(int(fd)) : std::nullopt;
 }
 
-bool OtherThreads::are_idle(int known) {
+bool IdleThreads::are_all_but(int known) {
   std::map<int, std::string> now;
   bool idle = true;
   for (int thread : numbers_in("/proc/self/task")) {

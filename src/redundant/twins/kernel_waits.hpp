@@ -12,11 +12,14 @@ std::string where_it_waits(int process, int thread);
 // Of the file whose lock it waits for (flock, fcntl); nothing: it waits for something else.
 std::optional<int> descriptor_of_awaited_lock(const std::string& waits_in);
 
-// This process's threads, but for our own and one that is known to wait.
-class OtherThreads {
+// This process's threads, but for our own.
+class IdleThreads {
  public:
-  // Each has waited in one call since it was asked last: nothing but somebody else's call wakes it. The idle threads of a library are so.
-  bool are_idle(int known);
+  // Each but `known`, which waits for a twin (0: all), has waited in one call since it was asked last: nothing but somebody else's call wakes it. The idle
+  // threads of a library are so.
+  bool are_all_but(int known);
+  // Nobody asks for now: what was seen is too old to tell who has waited since.
+  void forget() { waited_in_.clear(); }
 
  private:
   std::map<int, std::string> waited_in_;

@@ -54,10 +54,13 @@ bool Twins::stands_still() const {
   return there.is_question ? decisions_.number(there.subject) < there.number : meetings_.state(there.subject) == Meetings::State::wait;
 }
 
-// One thread alone calls, and the others are idle: a thread that has never called and computes could come to any place.
+// One thread alone calls, and the others are idle: a thread that has never called and computes could come to any place. Threads are looked at only where
+// somebody waits.
 void Twins::look_whether_all_stand() {
-  if (callers_ != 1 || !others_.are_idle(int(their_numbers_))) return;
-  if (!stands_.now) return look_at_children();
+  const int waiting = stands_.now ? -1 : team_that_waits_for_this();
+  if (callers_ != 1 || (!stands_.now && waiting < 0)) return idle_threads_.forget();
+  if (!idle_threads_.are_all_but(stands_.now ? int(their_numbers_) : 0)) return;
+  if (!stands_.now) return look_at_children(waiting);
   if (!stands_still()) return;
   Standing own = stands_.there;
   own.what = own.is_question ? name_of_question(own.subject) : (*stands_.what)();
@@ -80,14 +83,15 @@ uint64_t Twins::number_at(const Standing& there) const {
   return there.is_question ? decisions_.number(there.subject) : meetings_.number(there.subject);
 }
 
-// A twin waits for this process, which may wait for one that it has started. That one may wait for a lock of the twin's.
-void Twins::look_at_children() {
-  if (!shares_node() || !meetings_.is_member()) return;
+// -1: none on this node.
+int Twins::team_that_waits_for_this() const {
+  if (!shares_node() || !meetings_.is_member()) return -1;
   const uint64_t heard = meetings_.living() & (meetings_.leads() ? ~uint64_t(0) : team_bit(meetings_.leader()));
-  const int team = standstill_.waiting_for([this](const Standing& there) { return number_at(there); }, heard, meetings_.epoch());
-  // One that computes meanwhile may come by itself. It has waited at one place since the last look.
-  const std::string waits_in = team < 0 ? "" : where_it_waits(::getpid(), int(their_numbers_));
-  if (waits_in != std::exchange(waits_in_, waits_in) || waits_in.empty()) return;
+  return standstill_.waiting_for([this](const Standing& there) { return number_at(there); }, heard, meetings_.epoch());
+}
+
+// A twin waits for this process, which may wait for one that it has started. That one may wait for a lock of the twin's.
+void Twins::look_at_children(int team) {
   ucred twin{};
   socklen_t bytes = sizeof twin;
   if (getsockopt(ways_[size_t(team)].socket.get(), SOL_SOCKET, SO_PEERCRED, &twin, &bytes) != 0 || twin.pid <= 0) return;

@@ -157,7 +157,8 @@ class Twins final : public Replica, public Sharing {
   void tell_twins(const Standing& own);
   void take_standing(const Frame& frame);
   uint64_t number_at(const Standing& there) const;
-  void look_at_children();
+  int team_that_waits_for_this() const;
+  void look_at_children(int team);
   void judge_standstill(const Standing& own);
   void wait_while_full(std::unique_lock<std::mutex>& lock);
   void wait_until_all_has_arrived(std::unique_lock<std::mutex>& lock);
@@ -257,8 +258,7 @@ class Twins final : public Replica, public Sharing {
   std::atomic<unsigned> callers_{0};       // threads that have called and live
   std::atomic<int64_t> their_numbers_{0};  // their sum: of one alone, its number
   pthread_key_t when_one_ends_ = 0;
-  std::string waits_in_;  // where it was seen to wait last, outside of calls
-  OtherThreads others_;
+  IdleThreads idle_threads_;
   Standstill standstill_;
   std::unique_ptr<SentMessages> sent_;                        // none where messages are not compared
   std::map<std::pair<uint64_t, uint64_t>, bool> may_append_;  // by file and call of those who wait for their turn
