@@ -106,13 +106,17 @@ class Merge(CommandTest):
         self.holdfast("merge", "--accept-changes", "out")  # moving it has touched its time of change
         self.assertEqual(self.content(), self.golden("merged"))
 
+    def locked_log(self):
+        """A log, locked as by the process whose it is. A lock of the open file: one of this process would go when refused() reads the log."""
+        logs = self.path(".out.holdfast-records")
+        held = open(os.path.join(logs, next(name for name in os.listdir(logs) if name.endswith(".1.0"))), "r+b")
+        fcntl.fcntl(held, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        return held
+
     def test_a_job_that_still_runs_is_waited_for_by_the_user(self):
         self.leave_records()
-        logs = self.path(".out.holdfast-records")
-        log = next(name for name in os.listdir(logs) if name.endswith(".1.0"))
-        with open(os.path.join(logs, log), "r+b") as held:
-            # As the process does whose log it is. A lock of the open file: one of this process would go when refused() reads the log.
-            fcntl.fcntl(held, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        with self.locked_log() as held:
+            log = os.path.basename(held.name)
             self.refused("still running", log, code=3)
             self.refused("still running", log, code=3, args=("--discard", "out"))
         self.holdfast("merge", "out")
@@ -121,10 +125,7 @@ class Merge(CommandTest):
     def test_what_a_job_writes_last_before_it_ends_is_merged_too(self):
         """A job that is killed has its locks for a moment still: the merge has looked at its logs then, and waits."""
         self.leave_records()
-        logs = self.path(".out.holdfast-records")
-        log = next(name for name in os.listdir(logs) if name.endswith(".1.0"))
-        with open(os.path.join(logs, log), "r+b") as held:
-            fcntl.fcntl(held, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        with self.locked_log() as held:
             whole = held.read()
             held.truncate(len(whole) - 100)
             os.utime(held.fileno(), (0, time.time()))
