@@ -93,19 +93,21 @@ def check_decisions():
 
 
 def sentences_of(text):
-    """Those of a page, without headings, tables and code; a code span or a link is at most its words."""
+    """Those of a page, without headings, tables and code; a code span or a link is at most its words. Items of a list in one line have a dot between them."""
     text = re.sub(r"^```.*?^```", "\n", text, flags=re.S | re.M)
     lines = ["" if re.match(r"\s*[|#]|    ", line) else re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "\n", line) for line in text.split("\n")]
     text = re.sub(r"`[^`]+`", "Code", "\n".join(lines))
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", lambda link: link[1].capitalize(), text)
-    for paragraph in re.split(r"\n\s*\n", text):
+    for paragraph in re.split(r"\n\s*\n|\s·\s", text):
         yield from re.split(r"(?<=[.!?])[*)\"]*\s+(?=[*(\"]*[A-Z0-9])", " ".join(paragraph.split()))
 
 
 def check_sentences():
     """At most 25 words are wanted; more than 30 are refused."""
     complaints = []
-    for page in [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "CHANGELOG.md", *sorted((SOURCE / "docs").glob("*.md"))]:
+    pages = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "CHANGELOG.md"]
+    pages += sorted((SOURCE / "docs").glob("*.md")) + sorted((SOURCE / "docs/decisions").glob("*.md")) + sorted((SOURCE / "src").rglob("README.md"))
+    for page in pages:
         for sentence in sentences_of(page.read_text()):
             if len(sentence.split()) > 30:
                 complaints.append(f"{page.relative_to(SOURCE)}: {len(sentence.split())} words in one sentence: {sentence[:90]} ...")
