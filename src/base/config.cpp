@@ -10,6 +10,7 @@
 
 // Only config_file.cpp knows TOML; the records of the keys are in settings/.
 #include "base/config_file.hpp"
+#include "base/environment.hpp"
 #include "base/rank_variables.hpp"
 #include "base/settings/origins.hpp"
 #include "base/settings/record.hpp"
@@ -70,6 +71,8 @@ std::optional<SettingFacts> facts_of_setting(std::string_view key) {
   if (!record) return std::nullopt;
   return SettingFacts{record->variable(), record->hint_name(), record->allowed(), record->proposals()};
 }
+
+bool environment_has(const char* name) { return std::getenv(name) != nullptr; }
 
 std::string environment_variable(const char* name) {
   const char* value = std::getenv(name);

@@ -566,7 +566,8 @@ static int fills(const char *free_disk, const char *full_disk, const char *teams
 
 int main(int count, char **words) {
   const char *what = count > 1 ? words[1] : "", *path = count > 2 ? words[2] : "file";
-  const int answer = run_clocks(what, path);
+  int answer = run_clocks(what, path);
+  if (answer == is_another) answer = run_memory(what, path);
   if (answer != is_another) return answer;
   if (!strcmp(what, "own")) return own(path);
   if (!strcmp(what, "control")) return control(path);

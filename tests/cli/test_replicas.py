@@ -150,6 +150,12 @@ class Replicas(ReplicatedTest):
                 self.replicas(*launcher, sys.executable, "-c", script)
                 self.assertEqual(self.read("team0"), self.read("team1"))
 
+    # What a leader allocates and what a follower allocates differ; neither moves what the program allocates.
+    def test_memory_lies_at_the_same_places_in_all(self):
+        for _ in range(3):
+            self.replicas(PROGRAM, "memory", replicas=3)
+        self.assertRegex(self.read("file"), r"\A[0-9a-f]+\n\Z")
+
     def test_attributes_are_set_once(self):
         native = subprocess.run([PROGRAM, "attributes", "native"], cwd=self.dir, capture_output=True, text=True, check=True)
         for name in ("native", "made/within"):
