@@ -127,6 +127,11 @@ open("got", "a").write(open("ck/ck.1.0").read())"""
         self.assertEqual(self.read("seen"), "two\n")
         self.holdfast("checkpoints", "--drop", "2")
 
+    def test_a_program_that_no_mpi_is_found_behind_is_not_told_that_nothing_is_protected(self):
+        done = self.holdfast("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", PATTERN, "--", "sh", "-c", "echo x > ck/ck.1.0")
+        self.assertNotIn("nothing is protected", done.stderr)
+        self.assertEqual(self.states(), {1: "whole"})
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -294,7 +294,8 @@ std::vector<std::string> put_for_ranks(const Settings& settings, const RunOption
 }
 
 void say_what_nobody_protects(const Settings& settings, const RunOptions& options) {
-  if (options.mpi.name == "posix" && options.library.empty() && settings.protects() && settings.path_globs.empty())
+  const bool is_nothing_named = settings.path_globs.empty() && settings.checkpoint.empty();
+  if (options.mpi.name == "posix" && options.library.empty() && settings.protects() && is_nothing_named)
     say("holdfast: no MPI is found behind '{}', so nothing is protected; name plain files: --path '*.dat'; if it starts an MPI "
         "program, name the library: --library openmpi4\n",
         options.command[0]);
