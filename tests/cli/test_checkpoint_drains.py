@@ -173,6 +173,18 @@ class CheckpointDrains(CheckpointTest):
         os.remove(self.path("ck/ck.2.0"))
         self.assertEqual(self.states(), {4: "drained", 5: "whole"})
 
+    def test_what_was_written_again_since_is_plain_as_it_is_now(self):
+        appended = "echo and more >> ck/ck.2.0; "
+        wait = "for i in $(seq 100); do LD_PRELOAD= test -e ck/ck.2.0 && break; sleep 0.1; done; "
+        for when in (wait + appended, appended + wait):
+            done = self.run_job(f"""for s in 1 2; do echo step $s > ck/ck.$s.0; sleep 0.6; done; {when}
+                for s in 3 4 5; do echo step $s > ck/ck.$s.0; sleep 0.6; done""", "--drain", "every:2", "--keep", "1")
+            self.assertEqual([self.plain(step) for step in range(1, 6)], [{}, {0: "step 2\nand more\n"}, {}, {0: "step 4\n"}, {0: "step 5\n"}], done.stderr)
+            self.assertEqual(self.states(), {2: "drained", 4: "drained", 5: "whole"})
+            self.holdfast("checkpoints", "--drop", "5")
+            for step in (2, 4, 5):
+                os.remove(self.path(f"ck/ck.{step}.0"))
+
     def test_a_checkpoint_that_cannot_be_drained_is_named_and_the_run_ends_so(self):
         os.mkdir(self.path("ck/ck.1.0"))
         done = self.run_job("echo x > ck/ck.1.0", expect=123)

@@ -70,8 +70,24 @@ void Drainer::offer(const std::vector<Checkpoint>& all, const std::vector<catalo
     newest = &one;
     const bool is_new = counted_.insert(key_of(one)).second;
     if (is_new && which_.every && counted_.size() % which_.every == 0) give_order(one, versions);
+    else if (has_changed(one)) drain_again(one, versions);
   }
   if (newest && !ordered_.contains(key_of(*newest)) && is_last_chance_for(*newest)) give_order(*newest, versions);
+}
+
+// What was written again since it was drained would stay as it was at the user's path.
+bool Drainer::has_changed(const Checkpoint& one) const {
+  const auto ordered = ordered_.find(key_of(one));
+  return ordered != ordered_.end() && ordered->second != ids_of(one);
+}
+
+// It takes no other one's turn.
+void Drainer::drain_again(const Checkpoint& one, const std::vector<catalog::FoundVersion>& versions) {
+  Order order = order_for(one, versions);
+  if (next_ && key_of(next_->checkpoint) == key_of(one)) next_ = std::move(order);
+  else again_.insert_or_assign(key_of(one), std::move(order));
+  ordered_[key_of(one)] = ids_of(one);
+  begin_work();
 }
 
 // With the allocation the nodes' disks may go: twice the time that it should take, and a minute.
@@ -82,12 +98,20 @@ bool Drainer::is_last_chance_for(const Checkpoint& one) {
 // One at a time, and one that waits: storage that is slower than the job gets the newer ones.
 void Drainer::give_order(const Checkpoint& one, const std::vector<catalog::FoundVersion>& versions) {
   if (next_) say("holdfast: checkpoint {} is not drained: checkpoint {} is whole before its turn has come\n", next_->checkpoint.step, one.step);
+  next_ = order_for(one, versions);
+  ordered_[key_of(one)] = ids_of(one);
+  begin_work();
+}
+
+Drainer::Order Drainer::order_for(const Checkpoint& one, const std::vector<catalog::FoundVersion>& versions) {
   Order order{one, {}};
   const auto ids = ids_of(one);
   for (const catalog::FoundVersion& version : versions)
     if (ids.count(version.manifest.file_id)) order.versions.push_back(version);
-  next_ = std::move(order);
-  ordered_.insert(key_of(one));
+  return order;
+}
+
+void Drainer::begin_work() {
   wake_.notify_all();
   if (thread_.joinable()) return;
   const WithoutSignals none;  // they are the job's
@@ -98,9 +122,10 @@ void Drainer::work() {
   (void)::setpriority(PRIO_PROCESS, id_t(::gettid()), background);
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stopping_ || next_; });
-    if (!next_) return;
-    now_ = std::exchange(next_, std::nullopt);
+    wake_.wait(lock, [this] { return stopping_ || next_ || !again_.empty(); });
+    if (next_) now_ = std::exchange(next_, std::nullopt);
+    else if (!again_.empty()) now_ = std::move(again_.extract(again_.begin()).mapped());
+    else return;
     lock.unlock();
     const auto began = std::chrono::steady_clock::now();
     const bool done = drain(*now_, [](uint64_t, uint64_t) { return !interrupted(); });
@@ -126,7 +151,7 @@ bool Drainer::drain(const Order& order, const engine::Progress& progress) {
 bool Drainer::needs(const layout::Version& version) const {
   const std::lock_guard lock(mutex_);
   const Key key{version.run, version.attempt, version.step};
-  return (next_ && key_of(next_->checkpoint) == key) || (now_ && key_of(now_->checkpoint) == key);
+  return (next_ && key_of(next_->checkpoint) == key) || (now_ && key_of(now_->checkpoint) == key) || again_.contains(key);
 }
 
 void Drainer::finish() {

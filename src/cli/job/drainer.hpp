@@ -60,6 +60,10 @@ class Drainer {
   };
   bool is_last_chance_for(const checkpoint::Checkpoint& one);
   static Key key_of(const checkpoint::Checkpoint& one) { return {one.run, one.attempt, one.step}; }
+  bool has_changed(const checkpoint::Checkpoint& one) const;
+  void drain_again(const checkpoint::Checkpoint& one, const std::vector<catalog::FoundVersion>& versions);
+  static Order order_for(const checkpoint::Checkpoint& one, const std::vector<catalog::FoundVersion>& versions);
+  void begin_work();
   void give_order(const checkpoint::Checkpoint& one, const std::vector<catalog::FoundVersion>& versions);
   void work();
   bool drain(const Order& order, const engine::Progress& progress);
@@ -68,10 +72,12 @@ class Drainer {
   const DrainWhich which_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::set<Key> counted_, ordered_;  // those that were whole; those that had their turn
+  std::set<Key> counted_;                         // those that were whole
+  std::map<Key, std::set<std::string>> ordered_;  // those that had their turn, with the ids of the files then
   AllocationEnd allocation_;
   double bytes_per_second_ = 100e6;  // a guess, until one has been drained
   std::optional<Order> next_, now_;
+  std::map<Key, Order> again_;                 // had their turn before, and written again since
   std::map<Key, std::set<std::string>> done_;  // the ids of the files that were drained
   bool stopping_ = false;
   std::thread thread_;
