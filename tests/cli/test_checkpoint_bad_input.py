@@ -127,6 +127,17 @@ open("got", "a").write(open("ck/ck.1.0").read())"""
         self.assertEqual(self.read("seen"), "two\n")
         self.holdfast("checkpoints", "--drop", "2")
 
+    def test_commands_about_files_say_which_one_is_about_a_checkpoints(self):
+        self.run_job("echo x > ck/ck.3.0; echo y > ck/ck.4.0", "--keep", "9", nodes=3, scheme="rs:2+1")  # the last one is plain
+        asked = {("rm",): "--drop", ("cat",): "--drain", ("verify",): "--verify", ("export",): "--drain"}
+        for command, option in asked.items():
+            for step, what in ((3, "is a file of checkpoint 3"), (4, "is a plain file, and one of checkpoint 4")):
+                words = [*command, f"ck/ck.{step}.0", *(["copy"] if command == ("export",) else [])]
+                number = "" if option == "--verify" else f" {step}"
+                self.assert_one_sentence(self.holdfast(*words, expect=3).stderr, f"ck/ck.{step}.0 {what} on the nodes", f"holdfast checkpoints {option}{number}")
+        self.assert_one_sentence(self.holdfast("rm", "ck/ck.5.0", expect=3).stderr, "ck.5.0 is not a protected file")
+        self.assertEqual(self.states(), {3: "superseded", 4: "whole"})
+
     def test_a_program_that_no_mpi_is_found_behind_is_not_told_that_nothing_is_protected(self):
         done = self.holdfast("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", PATTERN, "--", "sh", "-c", "echo x > ck/ck.1.0")
         self.assertNotIn("nothing is protected", done.stderr)

@@ -8,6 +8,7 @@
 
 #include "cli/command.hpp"
 #include "cli/files/copy.hpp"
+#include "cli/files/versions.hpp"
 
 namespace holdfast::cli {
 
@@ -25,7 +26,7 @@ int cat(const CatOptions& options) {
     Status status = opened ? read_through(
                                  **opened, [](uint64_t, uint64_t) { return true; },
                                  [](uint64_t, ByteView piece) { return write_whole(STDOUT_FILENO, piece, "standard output"); })
-                           : opened.status();
+                           : or_of_checkpoint(path, opened.status(), Asked::bytes, *settings);
     if (!status) return fail_for(path, status, *settings);
   }
   return exit_ok;

@@ -14,6 +14,7 @@
 #include "catalog/give_way.hpp"
 #include "cli/command.hpp"
 #include "cli/files/copy.hpp"
+#include "cli/files/versions.hpp"
 #include "cli/job/program.hpp"
 #include "cli/output.hpp"
 
@@ -52,7 +53,7 @@ Status check_destination(const std::string& destination, bool force) {
 Result<uint64_t> export_file(const ExportOptions& options, const std::string& destination, const Settings& settings) {
   HF_TRY(check_destination(destination, options.force));
   auto opened = open_to_read(path_from_here(options.source), settings);
-  if (!opened) return opened.status();
+  if (!opened) return or_of_checkpoint(options.source, opened.status(), Asked::bytes, settings);
   engine::ProtectedFile& file = **opened;
   std::string temporary = directory_of(destination) + "/.export-XXXXXX";  // short however long the file's name is
   Descriptor out(::mkostemp(temporary.data(), O_CLOEXEC));

@@ -8,6 +8,7 @@
 #include "base/say.hpp"
 #include "catalog/entry.hpp"
 #include "cli/command.hpp"
+#include "cli/files/versions.hpp"
 
 namespace holdfast::cli {
 
@@ -28,7 +29,8 @@ Status remove_one(const std::string& path, const Settings& settings, bool force)
   if (force && catalog::kind_of(path) == catalog::PathKind::absent) return Status();
   auto located = catalog::locate(path, settings);
   if (!located && located.status().kind() == Kind::not_found && !catalog::is_torn_creation(path))
-    return Status(Kind::not_found, fmt::format("{} is not a protected file: remove it with rm", path));
+    return or_of_checkpoint(path, Status(Kind::not_found, fmt::format("{} is not a protected file: remove it with rm", path)), Asked::removal,
+                            settings);
   const bool link_alone = catalog::is_second_name(catalog::look_at_entry(path), path);
   HF_TRY(catalog::remove(path, settings));
   if (located && !link_alone) name_leftovers(*located);

@@ -9,6 +9,7 @@
 #include "base/shell_word.hpp"
 #include "cli/command.hpp"
 #include "cli/files/report.hpp"
+#include "cli/files/versions.hpp"
 #include "cli/output.hpp"
 #include "engine/plausible.hpp"
 
@@ -79,7 +80,7 @@ int code_of_report(const engine::VerifyReport& r) {
 
 Result<engine::VerifyReport> verify_one(const std::string& path, const Settings& settings) {
   auto located = catalog::locate(path_from_here(path), settings);
-  if (!located) return located.status();
+  if (!located) return or_of_checkpoint(path, located.status(), Asked::check, settings);
   HF_TRY(engine::check_plausible(*located, settings));
   ProgressBar bar("verify " + path);
   return engine::verify(*located, settings, bar.callback());

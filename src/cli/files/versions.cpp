@@ -1,6 +1,9 @@
 #include "cli/files/versions.hpp"
 
+#include <cerrno>
 #include <tuple>
+
+#include <fmt/format.h>
 
 #include "catalog/pool.hpp"
 #include "checkpoint/protect.hpp"
@@ -25,6 +28,27 @@ std::optional<catalog::FoundVersion> version_at(const std::string& path, const S
   for (const catalog::FoundVersion& one : *found)
     if (one.manifest.version->file == whole && (!newest || order(*newest) < order(one))) newest = &one;
   return newest ? std::optional(*newest) : std::nullopt;
+}
+
+namespace {
+
+std::string command_for(Asked asked, uint64_t step) {
+  switch (asked) {
+    case Asked::bytes: return fmt::format("its checkpoint becomes plain with: holdfast checkpoints --drain {}, or --drain {} DIR", step, step);
+    case Asked::check: return "all of them are verified with: holdfast checkpoints --verify";
+    default: return fmt::format("its checkpoint is removed as a whole, with: holdfast checkpoints --drop {}", step);
+  }
+}
+
+}  // namespace
+
+Status or_of_checkpoint(const std::string& path, const Status& answered, Asked asked, const Settings& settings) {
+  const auto version = answered.kind() == Kind::not_found ? version_at(path, settings) : std::nullopt;
+  if (!version) return answered;
+  const uint64_t step = version->manifest.version->step;
+  const bool is_plain = catalog::kind_of(path_from_here(path)) == catalog::PathKind::plain;
+  const char* const what = is_plain ? "a plain file, and one" : "a file";
+  return Status(Kind::not_found, fmt::format("{} is {} of checkpoint {} on the nodes: {}", path, what, step, command_for(asked, step)), ENOENT);
 }
 
 Result<engine::FileStatus> status_of_version(const layout::Manifest& version, const Settings& settings) {

@@ -1,5 +1,6 @@
 // Versions of checkpoints, for commands about files: by the path at which the program wrote them.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,9 @@ std::vector<std::string> nodes_of(const Settings& settings);
 
 // The one that was written last. Nothing where a protected file stands at the path, or no node that answers has a version of it.
 std::optional<catalog::FoundVersion> version_at(const std::string& path, const Settings& settings);
+// What was answered for a path that is no protected file. Where it is a checkpoint's, that is said, with the command that does what was asked for.
+enum class Asked : uint8_t { bytes, check, removal };
+Status or_of_checkpoint(const std::string& path, const Status& answered, Asked asked, const Settings& settings);
 // Of a file of a pack: the health of the pack.
 Result<engine::FileStatus> status_of_version(const layout::Manifest& version, const Settings& settings);
 
