@@ -93,21 +93,24 @@ class Checkpoints(CheckpointTest):
     def test_what_an_attempt_began_with_and_is_lost_meanwhile_is_no_success(self):
         """The attempt writes nothing, so that nothing of its own is missing."""
         self.run_job("echo content > ck/ck.10.0", "--drain", "none")
-        done = self.run_job(f"{LOSE_AGENT}; for node in n2 n4 n5; do lose $node; done", "--resume", "--drain", "none", expect=123)
+        done = self.run_job(f"{LOSE_AGENT}; lose n2 n4 n5", "--resume", "--drain", "none", expect=123)
         self.assertIn("attempt 2 begins with checkpoint 10", done.stderr)
         self.assertRegex(done.stderr, r"the program has ended well, and checkpoint 10 cannot be read: more of its nodes are lost than rs:4\+2 tolerates; bring back the data of n2, n4, n5")
 
     def test_so_is_that_of_which_no_node_is_left(self):
         self.run_job("echo content > ck/ck.10.0", "--drain", "none", nodes=4, scheme="mirror:2")
-        done = self.run_job(f"{LOSE_AGENT}; lose n1; lose n2", "--resume", "--drain", "none", nodes=4, scheme="mirror:2", expect=123)
-        self.assertIn("the program has ended well, and checkpoint 10 cannot be read: more of its nodes are lost than mirror:2 tolerates; bring back the data of n1, n2", done.stderr)
+        done = self.run_job(f"{LOSE_AGENT}; lose n1 n2", "--resume", "--drain", "none", nodes=4, scheme="mirror:2", expect=(121, 123))
+        # The rank's own node is one of them: where `run` has seen the rank before, nobody knows how it has ended.
+        said = {121: "the nodes of all ranks are lost (no answer from n1, n2)",
+                123: "the program has ended well, and checkpoint 10 cannot be read: more of its nodes are lost than mirror:2 tolerates; bring back the data of n1, n2"}
+        self.assertIn(said[done.returncode], done.stderr)
 
     def test_a_restart_does_not_begin_from_the_start_where_all_nodes_that_knew_are_lost(self):
         """Of what the attempt before has begun with, or has written."""
         said = "checkpoint 10 cannot be read, and there is no other: more of its nodes are lost than mirror:2 tolerates; bring back the data of n1, n2"
         options = ("--restarts", "1", "--drain", "none")
         self.run_job("echo content > ck/ck.10.0", "--drain", "none", nodes=4, scheme="mirror:2")
-        done = self.run_job(f"{LOSE_AGENT}; lose n1; lose n2; exit 7", "--resume", *options, nodes=4, scheme="mirror:2", expect=122)
+        done = self.run_job(f"{LOSE_AGENT}; lose n1 n2; exit 7", "--resume", *options, nodes=4, scheme="mirror:2", expect=122)
         self.assertIn(said, done.stderr)
         self.holdfast("agents", "stop")
         done = self.run_job("echo content > ck/ck.10.0; sleep 100", "--simulate-loss", "1,2@10", *options, nodes=4, scheme="mirror:2", expect=122)
@@ -116,12 +119,12 @@ class Checkpoints(CheckpointTest):
 
     def test_a_newer_one_that_is_lost_meanwhile_is_named_beside_an_older_one(self):
         self.run_job("echo old > ck/ck.1.0; echo new > ck/ck.2.0", "--drain", "none")
-        done = self.run_job("for node in n1 n3 n6; do rm -r holdfast-nodes/$node/ck.2.0-*; done", "--resume", "--drain", "none", expect=123)
+        done = self.run_job("rm -r holdfast-nodes/n[136]/ck.2.0-*", "--resume", "--drain", "none", expect=123)
         self.assertIn("checkpoint 1 is whole", done.stderr)
         self.assertIn("checkpoint 2 cannot be read: more of its nodes are lost than rs:4+2 tolerates; bring back the data of n1, n3, n6", done.stderr)
 
     def test_one_that_is_lost_is_no_matter_where_it_is_plain_or_was_removed(self):
-        lose = f"{LOSE_AGENT}; for node in n2 n4 n5; do lose $node; done"
+        lose = f"{LOSE_AGENT}; lose n2 n4 n5"
         self.run_job("echo content > ck/ck.10.0")
         self.assertEqual(self.read("ck/ck.10.0"), "content\n")
         self.run_job(lose, "--resume")
@@ -347,7 +350,7 @@ class Checkpoints(CheckpointTest):
 
     def test_what_cannot_be_protected_is_said_and_the_run_ends_so(self):
         # The node's own agent and too many others go while the program writes.
-        script = f"{LOSE_AGENT}; lose n2; lose n3; echo x > ck/ck.1.0"
+        script = f"{LOSE_AGENT}; lose n2 n3; echo x > ck/ck.1.0"
         done = self.run_job(script, scheme="rs:2+1", nodes=3, expect=123)
         self.assertIn("ck/ck.1.0 is not protected:", done.stderr)
         self.assertIn("ended well, and checkpoint 1 is not protected", done.stderr)
@@ -355,8 +358,10 @@ class Checkpoints(CheckpointTest):
     def test_what_cannot_be_protected_on_a_node_that_does_not_answer_is_no_success(self):
         # Its own agent alone: what its protector says of the file is out of reach for everybody else.
         script = f"{LOSE_AGENT}; lose n1; echo x > ck/ck.1.0"
-        done = self.run_job(script, scheme="rs:2+1", nodes=3, expect=123)
-        self.assertIn("not all that it wrote on n1 is protected", done.stderr)
+        done = self.run_job(script, scheme="rs:2+1", nodes=3, expect=(121, 123))
+        # Which it is depends on when `run` looks for the ranks: where it has seen this one before the node was gone, nobody knows how it has ended.
+        said = {121: "the nodes of all ranks are lost (no answer from n1)", 123: "not all that it wrote on n1 is protected"}
+        self.assertIn(said[done.returncode], done.stderr)
 
     def test_what_is_written_on_another_node_is_protected_by_whatever_command_goes_there(self):
         """One that goes through a second shell, as ssh does, and one that does not. The pattern is nothing that shells leave alone."""
@@ -408,7 +413,7 @@ class Checkpoints(CheckpointTest):
     def test_a_rank_that_writes_the_files_of_others_does_not_show_where_these_are(self):
         """The other one is on the node that is lost, with a file that it has closed."""
         other = f"PMI_RANK=1 SLURMD_NODENAME=far sh -c 'echo y > ck/ck.2.1'; {LOSE_AGENT}; lose far; echo x > ck/ck.1.1"
-        done = self.lose_far("ck/ck.1.0", PATTERN, 123, lose=other, PMI_SIZE="2")
+        done = self.lose_far("ck/ck.1.0", PATTERN, 123, lose=other, PMI_SIZE="2", PMI_RANK="0")
         self.assertIn("not all that it wrote on far is protected", done.stderr)
 
     def test_where_nothing_was_a_checkpoint_that_is_said(self):
