@@ -99,14 +99,45 @@ class MemberChoice {
   std::vector<Member> members_, lost_;
 };
 
-Status check_enough(const std::vector<Member>& members, const layout::Scheme& scheme, const std::string& what) {
+// What keeps a node from being one, without its address, with which a sentence may begin.
+std::string reason_of(const Member& member) {
+  const std::string& sentence = member.lost.sentence();
+  return sentence.starts_with(member.path) ? sentence.substr(member.path.size()) : ": " + sentence;
+}
+
+// The same for all nodes that a reason may be said of: without what is to be done, and without their names.
+std::string kind_of_reason(std::string reason, const std::string& node) {
+  reason.resize(std::min(reason.find(';'), reason.size()));
+  for (size_t at = node.empty() ? std::string::npos : reason.find(node); at != std::string::npos; at = reason.find(node))
+    reason.erase(at, node.size());
+  return reason;
+}
+
+// Each once, of the first of its nodes, with the names of the others.
+std::string reasons_of(const std::vector<Member>& members) {
+  struct Reason {
+    std::string kind, first, text, others;
+  };
+  std::vector<Reason> all;
+  for (const Member& member : members) {
+    if (member.usable()) continue;
+    const std::string node = parse_node_path(member.path).node, name = node.empty() ? member.path : node, text = reason_of(member);
+    const std::string kind = kind_of_reason(text, node);
+    const auto known = std::find_if(all.begin(), all.end(), [&](const Reason& one) { return one.kind == kind; });
+    if (known == all.end()) all.push_back({kind, name, text, ""});
+    else known->others += (known->others.empty() ? "" : ", ") + name;
+  }
+  std::string said;
+  for (const Reason& one : all) said += fmt::format("; {}{}{}", one.first, one.others.empty() ? "" : fmt::format(" (as {})", one.others), one.text);
+  return said;
+}
+
+// The same words for all files of a job, up to the reasons.
+Status check_enough(const std::vector<Member>& members, const layout::Scheme& scheme) {
   const auto live = size_t(std::count_if(members.begin(), members.end(), [](const Member& m) { return m.usable(); }));
   if (members.size() == size_t(scheme.width()) && live >= fewest_of(scheme)) return {};
-  std::string reasons;
-  for (const Member& member : members)
-    if (!member.usable()) reasons += fmt::format("{}{}: {}", reasons.empty() ? "; " : ", ", member.path, member.lost.sentence());
-  return Status(Kind::lost, fmt::format("{} cannot be protected with {}: {} of the job's nodes can take it, and at least {} are needed{}", what,
-                                        scheme.name(), live, fewest_of(scheme), reasons));
+  return Status(Kind::lost, fmt::format("{} of the job's nodes can take a part, and {} needs at least {}{}", live, scheme.name(), fewest_of(scheme),
+                                        reasons_of(members)));
 }
 
 }  // namespace
@@ -247,9 +278,9 @@ Result<Located> prepare_version(const layout::Version& version, const std::strin
   manifest.pool = true;
   manifest.version = version;
   located.members = MemberChoice(geometry->scheme, left_out ? *left_out : LeftOut(), manifest.mode, settings.deadline_ms).of(group, settings.local);
-  HF_TRY(check_enough(located.members, geometry->scheme, version.file));
+  HF_TRY(check_enough(located.members, geometry->scheme));
   make_directories(located, left_out);
-  if (const Status enough = check_enough(located.members, geometry->scheme, version.file); !enough.ok()) {
+  if (const Status enough = check_enough(located.members, geometry->scheme); !enough.ok()) {
     (void)remove_version(located);
     return enough;
   }

@@ -14,6 +14,7 @@
 #include "catalog/growing.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
+#include "checkpoint/said_once.hpp"
 #include "target/lane.hpp"
 
 namespace holdfast::checkpoint {
@@ -76,6 +77,7 @@ class Unneeded {
     for (const std::string& name : list(""))
       if (name.starts_with(scratch_begins) || name.starts_with(described_begins) || name.starts_with(seen_begins)) (void)target_.remove(at(name));
       else if (name.starts_with(team_begins)) (void)target_.remove_directory(at(name));
+    (void)target_.remove_directory(at(said_directory));
     for (const State state : {State::restored, State::twin, State::writing}) (void)target_.remove_directory(at(state_name(state)));
     for (const std::string& name : list(state_name(State::torn))) (void)target_.put(in(State::torn, name), {}, false);
   }

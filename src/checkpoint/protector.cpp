@@ -12,6 +12,7 @@
 #include "checkpoint/elsewhere.hpp"
 #include "checkpoint/leftovers.hpp"
 #include "checkpoint/roll.hpp"
+#include "checkpoint/said_once.hpp"
 #include "checkpoint/shared.hpp"
 #include "layout/pack.hpp"
 
@@ -46,7 +47,8 @@ struct Protector::Hands {
   std::vector<LocalName> files;
   bool renews = false;
   std::atomic<int> failed{0};
-  catalog::VersionList seen_beside;  // by the second thread
+  std::set<std::pair<uint64_t, std::string>> said;  // by step and cause
+  catalog::VersionList seen_beside;                 // by the second thread
 
   bool has(const LocalName& name) const { return std::count(files.begin(), files.end(), name) > 0; }
 };
@@ -75,7 +77,7 @@ Status Protector::begin() {
   if (*anew)
     for (const State state : {State::closed, State::protecting})
       for (const LocalName& name : files_.list(state))
-        fail(name, Status(Kind::lost, "its node was started anew before it was protected, and may have lost a part of it"), state);
+        fail(name, Status(Kind::io, "its node was started anew before it was protected, and may have lost a part of it"), state);
   return {};
 }
 
@@ -393,8 +395,20 @@ void Protector::fail(const LocalName& name, const Status& status, State from) {
 
 void Protector::say_why(const LocalName& name, const Status& status) {
   ++hands_->failed;
-  say_(fmt::format("{} is not protected: {}", name.file, status.sentence()));
   (void)files_.say_why(name, status.sentence());
+  const std::string cause = status.sentence().substr(0, status.sentence().find(';'));
+  const bool is_of_all = status.kind() == Kind::lost && name.ranks > 1 && cause.find(name.file) == std::string::npos;  // too few nodes are left
+  if (is_of_all && !is_new(name.step, cause)) return;
+  say_(fmt::format("{} is not protected: {}{}", name.file, status.sentence(),
+                   is_of_all ? fmt::format(" (said once for checkpoint {})", name.step) : ""));
+}
+
+bool Protector::is_new(uint64_t step, const std::string& cause) {
+  {
+    const std::lock_guard lock(hands_->mutex);
+    if (!hands_->said.emplace(step, cause).second) return false;
+  }
+  return is_first_to_say(step, cause, own_, run_, settings_);
 }
 
 }  // namespace holdfast::checkpoint

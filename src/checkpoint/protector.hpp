@@ -70,6 +70,7 @@ class Protector {
   Status complete(const LocalName& name) const;
   void fail(const LocalName& name, const Status& status, State from = State::closed);
   void say_why(const LocalName& name, const Status& status);
+  bool is_new(uint64_t step, const std::string& cause);
 
   const Settings settings_;
   const Run run_;

@@ -7,6 +7,7 @@ import time
 import unittest
 
 from checkpoint_test import CheckpointTest, PATTERN
+from command import LOSE_AGENT
 
 HERE = ("--simulate-nodes", "3", "--protect", "rs:2+1", "--library", "posix")
 
@@ -142,6 +143,17 @@ open("got", "a").write(open("ck/ck.1.0").read())"""
         done = self.holdfast("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", PATTERN, "--", "sh", "-c", "echo x > ck/ck.1.0")
         self.assertNotIn("nothing is protected", done.stderr)
         self.assertEqual(self.states(), {1: "whole"})
+
+    def test_what_keeps_all_files_of_a_checkpoint_from_being_protected_is_said_once(self):
+        script = f"[ $RANK = 0 ] && {{ {LOSE_AGENT}; lose n5 n6; }}; for s in 1 2 3; do echo x > ck/ck.$s.$RANK; sleep 0.2; done"
+        done = self.run_job(script, ranks=3, expect=123)
+        lines = [line for line in done.stderr.splitlines() if "is not protected: " in line]
+        self.assertEqual(sorted(line.rsplit(" ", 1)[1] for line in lines), ["1)", "2)", "3)"], done.stderr)
+        for line in lines:
+            self.assertRegex(line, r"^holdfast: \S+/ck/ck\.\d\.\d is not protected: 4 of the job's nodes can take a part, and rs:4\+2 needs at least 5; ")
+            self.assertRegex(line, r"; (n5 \(as n6\)|n6 \(as n5\)): no agent of node n[56] is known; run there: holdfast agents start --node n[56] \S+ \(said once")
+            self.assertLess(len(line), 300)
+        self.assertIn("ended well, and checkpoints 1, 2 and 3 are not protected", done.stderr)
 
 
 if __name__ == "__main__":

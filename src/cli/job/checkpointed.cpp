@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -62,6 +63,12 @@ bool may_lose_ranks(const std::vector<std::string>& command) {
   constexpr std::string_view saying_so[] = {"--with-ft", "--enable-recovery", "-enable-recovery", "-disable-auto-cleanup", "--disable-auto-cleanup"};
   return std::any_of(command.begin(), command.end(),
                      [&](const std::string& word) { return std::count(std::begin(saying_so), std::end(saying_so), word) > 0; });
+}
+
+// "checkpoint 3", "checkpoints 3, 4 and 5".
+std::string checkpoints_text(const std::set<uint64_t>& steps) {
+  if (steps.size() == 1) return fmt::format("checkpoint {}", *steps.begin());
+  return fmt::format("checkpoints {} and {}", fmt::join(steps.begin(), std::prev(steps.end()), ", "), *steps.rbegin());
 }
 
 // Beside the job: what is whole gets its turn to be drained, what is too old goes, and simulated nodes are lost when their time has come.
@@ -416,7 +423,7 @@ class Attempts {
       const bool is_offered = one.state == "whole" || one.state == "superseded" || one.state == "drained";
       if (one.run == run_.id && one.attempt < run_.attempt && !is_offered && is_before(begun_, one.age)) steps.insert(one.step);
     }
-    if (!steps.empty()) say("holdfast: not whole, and neither opened nor listed from here on: checkpoint {}\n", fmt::join(steps, ", "));
+    if (!steps.empty()) say("holdfast: not whole, and neither opened nor listed from here on: {}\n", checkpoints_text(steps));
     say_who_is_silent(survey, begun_);
   }
 
@@ -526,7 +533,8 @@ class Attempts {
       forget_local(newest != nullptr);
       return drained ? 0 : exit_not_protected;
     }
-    say("holdfast: the program has ended well, and checkpoint {} is not protected; see: holdfast checkpoints\n", fmt::join(left, ", "));
+    say("holdfast: the program has ended well, and {} {} not protected; see: holdfast checkpoints\n", checkpoints_text(left),
+        left.size() == 1 ? "is" : "are");
     return exit_not_protected;
   }
 
