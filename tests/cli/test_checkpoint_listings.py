@@ -139,6 +139,17 @@ class CheckpointListings(CheckpointTest):
         self.assertRegex(self.read("error"), "ck/11: it holds checkpoints, which keep their names: rename each of them")
         self.assertIn("checkpoint 11 is whole (1 file", done.stderr)
 
+    def test_files_whose_directory_gets_its_name_by_a_rename_are_named_as_no_checkpoints(self):
+        # Before a file of it is there, of one file, of none, and of a name that means nothing.
+        done = self.run_job("""for d in a b c d; do mkdir ck/$d; done; echo x > ck/a/x.0; echo y > ck/a/x.1; echo z > ck/b/x.0; echo w > ck/c/other
+            mv ck/a ck/10; mv ck/b ck/20; mv ck/c ck/30; mv ck/d ck/40; echo data > ck/50/x.0 2> /dev/null || mkdir ck/50; echo data > ck/50/x.0; cat ck/10/x.0 > got""",
+                            pattern="ck/{step}/x.{rank}", ranks=1)
+        lines = [line for line in done.stderr.splitlines() if "no checkpoint" in line]
+        self.assertEqual(len(lines), 2, done.stderr)
+        self.assertRegex(lines[0], "ck/10: the files in it are no checkpoints, for a rename of their directory makes none: write them there, or rename each of them")
+        self.assertRegex(lines[1], "ck/20: the files in it are no checkpoints")
+        self.assertEqual(self.read("got"), "x\n")
+
 
 if __name__ == "__main__":
     unittest.main()

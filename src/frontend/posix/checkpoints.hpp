@@ -62,6 +62,8 @@ class Checkpoints {
   // For who asks for its size and permissions alone: of what is in the pool nothing is fetched. The local file has these, and no content yet.
   Result<Sight> describe(const File& file) { return look_as_one(file, false); }
 
+  // Whether files in that directory (absolute) may be some, by the patterns alone.
+  bool may_lie_in(const std::string& directory) const;
   // What of the files in a directory (absolute) is to be seen. Nothing where none of these checkpoints can lie there.
   struct Listing {
     std::string directory;

@@ -169,6 +169,8 @@ Result<Checkpoints::Sight> Checkpoints::look_alone(const File& file, bool fetche
   return state_->look_locked(file, fetches);
 }
 
+bool Checkpoints::may_lie_in(const std::string& directory) const { return state_->patterns.may_lie_in(directory); }
+
 Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string& directory) {
   if (!state_->patterns.may_lie_in(directory)) return std::optional<Listing>();
   std::lock_guard lock(state_->mutex);

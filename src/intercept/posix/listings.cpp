@@ -132,4 +132,15 @@ bool holds_checkpoints(int directory, const char* path) {
   return listing && *listing && !(*listing)->names.empty();
 }
 
+bool holds_plain_files_named_so(int directory, const char* path) {
+  Checkpoints* const all = path && *path ? checkpoints() : nullptr;
+  if (!all) return false;
+  const OurCode ours_now;
+  const KeepErrno keep;
+  const std::string whole = catalog::absolute_path(full_path(directory, path));
+  if (!all->may_lie_in(whole)) return false;
+  const auto names = catalog::list_directory(whole);
+  return names && std::any_of(names->begin(), names->end(), [&](const std::string& name) { return all->match(whole + "/" + name).has_value(); });
+}
+
 }  // namespace holdfast::intercept::posix

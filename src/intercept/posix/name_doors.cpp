@@ -157,6 +157,14 @@ bool keeps_its_name(int directory, const char* path) {
   return true;
 }
 
+// What is in it was written elsewhere, and nobody has heard of that.
+void say_what_makes_no_checkpoints(int directory, const char* path) {
+  if (!holds_plain_files_named_so(directory, path)) return;
+  const OurCode ours_now;
+  complain(full_path(directory, path),
+           "the files in it are no checkpoints, for a rename of their directory makes none: write them there, or rename each of them");
+}
+
 template <class Native>
 int rename_this(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
   if (inside > 0 || !from || !to) return native();
@@ -174,7 +182,9 @@ int rename_this(int from_directory, const char* from, int to_directory, const ch
     }
     return remove_directory(to_directory, to, native);  // what a directory takes the place of shows nothing
   };
-  return change_as_one(Call::rename, from_directory, from, to_directory, to, rename);
+  const int result = change_as_one(Call::rename, from_directory, from, to_directory, to, rename);
+  if (result == 0) say_what_makes_no_checkpoints(to_directory, to);
+  return result;
 }
 
 // A plain file that this process has open with buffers before it.
