@@ -8,6 +8,7 @@
 #include "base/node_path.hpp"
 #include "catalog/pool.hpp"
 #include "checkpoint/protect.hpp"
+#include "checkpoint/updates.hpp"
 #include "layout/pack.hpp"
 
 namespace holdfast::checkpoint {
@@ -143,6 +144,7 @@ Result<Survey> Surveyor::look(const std::string& run) {
   if (!found) return found.status();
   survey.versions = std::move(*found);
   survey.checkpoints = checkpoints_of(protected_of(survey.versions, damaged_));
+  mark_torn_updates(survey.checkpoints, survey.local, survey.drained);
   survey.silent = versions_.silent();
   for (const auto* nodes : {&survey.lost, &survey.unknown}) survey.silent.insert(survey.silent.end(), nodes->begin(), nodes->end());
   return survey;
@@ -250,6 +252,8 @@ void judge(Standing& standing, const Sighted& seen, const Survey& survey, const 
   else if (one && one->has_all()) standing.state = "lost", standing.why = "more nodes are lost than its scheme tolerates";
   else if (standing.attempt < last_attempt) standing.state = "quarantined";
   else standing.state = !seen.files.empty() ? local_state(seen.files) : state_name(State::kept);
+  if (one && !one->torn_update.empty() && standing.why.empty())
+    standing.why = one->torn_update + " was not written again to its end, and other files of it had been before";
   const bool is_late = standing.state == state_name(State::kept) || (standing.state == "quarantined" && one && one->silent_rank());
   if (one && !whole && standing.why.empty() && is_late) standing.why = one->why_not_rolled();
 }

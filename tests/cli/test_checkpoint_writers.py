@@ -235,6 +235,52 @@ for child in os.popen("ps -o pid=,comm= --ppid " + run):
         self.assertRegex(done.stderr, "checkpoint 20 cannot be read: more of its nodes are lost .*bring back the data of n1, n2; back to checkpoint 10")
         self.assertEqual(self.read("seen"), "ten\n")
 
+    # Files that are updated in place, or appended to.
+
+    def updated(self, first, second, patterns="ck/ck.{step}.{rank}", begin="for s in 1 2; do echo $s of $RANK > ck/ck.$s.$RANK; done"):
+        """Two ranks, one after the other, of which the second is killed. What the second attempt finds."""
+        kill = "exec 3> /dev/null; sleep 1; kill -9 $$"
+        done = self.run_job(f"""[ -e begun.$RANK ] && {{ cat ck/ck.2.$RANK restart.$RANK >> got 2> /dev/null || cat ck/ck.1.$RANK >> got; exit 0; }}
+            touch begun.$RANK; {begin}; if [ $RANK = 0 ]; then {first}; else {second}; {kill}; fi""",
+                            "--restarts", "1", "--drain", "none", ranks=2, nodes=3, scheme="rs:2+1", pattern=patterns)
+        return done.stderr, self.read("got")
+
+    MORE = "printf 'and more\n' >> ck/ck.2.$RANK"
+    HALF = "exec 4>> ck/ck.2.$RANK; echo half >&4"
+
+    def test_a_step_in_which_a_writer_died_that_others_had_appended_to_gives_way_to_an_older_one(self):
+        said, got = self.updated(self.MORE, self.HALF)
+        self.assertRegex(said, "checkpoint 2 is passed over: .*/ck/ck.2.1 was not written again to its end, and other files of it had been before")
+        self.assertIn("attempt 2 begins with checkpoint 1,", said)
+        self.assertEqual(got, "1 of 0\n1 of 1\n")
+
+    def test_where_there_is_no_older_one_it_is_said_that_the_ranks_may_differ(self):
+        said, got = self.updated(self.MORE, self.HALF, begin="echo 2 of $RANK > ck/ck.2.$RANK")
+        self.assertIn("attempt 2 begins with checkpoint 2,", said)
+        self.assertIn("1 of the 2 files of checkpoint 2 was written again more often than the others (the first is that of rank 0)", said)
+        self.assertEqual(got, "2 of 0\nand more\n2 of 1\n")
+
+    def test_a_file_that_was_updated_in_place_by_one_rank_is_no_secret(self):
+        update = "sleep 1; printf new | dd of=restart.0 conv=notrunc 2> /dev/null"
+        said, got = self.updated(update, ":", patterns="restart.{rank}", begin="echo old of $RANK > restart.$RANK")
+        self.assertIn("attempt 2 begins with checkpoint 1,", said)
+        self.assertIn("1 of the 2 files of checkpoint 1 was written again more often than the others (the first is that of rank 0)", said)
+        self.assertEqual(got, "new of 0\nold of 1\n")
+
+    def test_what_was_before_the_first_update_fits_together(self):
+        said, got = self.updated(":", self.HALF)
+        self.assertIn("attempt 2 begins with checkpoint 2,", said)
+        self.assertNotIn("passed over", said)
+        self.assertNotIn("written again", said)
+        self.assertEqual(got, "2 of 0\n2 of 1\n")
+
+    def test_a_program_whose_first_rank_always_appends_is_not_warned_of_that(self):
+        header = "for s in 1 2; do echo $s of $RANK > ck/ck.$s.$RANK; [ $RANK = 1 ] || echo more >> ck/ck.$s.0; done"
+        said, got = self.updated(":", ":", begin=header)
+        self.assertIn("attempt 2 begins with checkpoint 2,", said)
+        self.assertNotIn("written again", said)
+        self.assertEqual(got, "2 of 0\nmore\n2 of 1\n")
+
     # Links that a program makes.
 
     def test_a_link_to_a_checkpoint_leads_to_its_content(self):

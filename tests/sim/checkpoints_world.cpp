@@ -12,6 +12,7 @@
 #include "checkpoint/shared.hpp"
 #include "checkpoint/together.hpp"
 #include "checkpoint/unread.hpp"
+#include "checkpoint/updates.hpp"
 #include "layout/pack.hpp"
 
 namespace holdfast::sim {
@@ -150,8 +151,11 @@ bool CheckpointsWorld::prepare() {
     begin_run();
     survey = checkpoint::survey_to_begin(run_.id, settings_, damaged);
   }
-  if (!damaged.empty()) surveyor_.emplace(settings_.local, settings_.deadline_ms, damaged);
   count(Did::damage_passed_over, !damaged.empty());
+  std::set<std::string> passed_over = damaged;
+  if (survey) checkpoint::add_torn_updates(survey->checkpoints, passed_over);
+  count(Did::torn_updates_passed_over, passed_over.size() > damaged.size());
+  if (!passed_over.empty()) surveyor_.emplace(settings_.local, settings_.deadline_ms, passed_over);
   if (!survey) {  // and too few for the scheme: no job can begin
     if (all_well()) found("no node answers: " + survey.status().sentence());
     return false;

@@ -31,6 +31,7 @@
 #include "checkpoint/survey.hpp"
 #include "checkpoint/together.hpp"
 #include "checkpoint/unread.hpp"
+#include "checkpoint/updates.hpp"
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/drainer.hpp"
@@ -261,6 +262,7 @@ class Attempts {
       begun_ = beginning.age;
       if (run_.from) remove_unfinished_before(run_.from->attempt);  // a protector of a later one may be at work still
     }
+    checkpoint::add_torn_updates(survey->checkpoints, passed_over_ = damaged_);
     live_.began(run_);
     see_program();
     look_at_nodes(*survey);
@@ -270,12 +272,37 @@ class Attempts {
     HF_TRY(check_unreadable(*survey));
     checkpoint::forget_unneeded(*survey, run_.id, run_.attempt, begun_, settings_);
     remember_beginning(*survey);
+    say_torn_updates(*survey);
     say_quarantined(*survey);
+    say_beginning();
+    say_where_ranks_may_differ(*survey);
+    return {};
+  }
+
+  void say_beginning() const {
     if (run_.from)
       say("holdfast: attempt {} begins with checkpoint {}{}, on {}\n", run_.attempt.number, run_.from->step,
           run_.from->drained ? " as it was drained" : "", nodes_text(run_.nodes));
     else say("holdfast: no checkpoint is whole yet; attempt {} begins from the start, on {}\n", run_.attempt.number, nodes_text(run_.nodes));
-    return {};
+  }
+
+  void say_torn_updates(const Survey& survey) const {
+    for (const Checkpoint& one : survey.checkpoints)
+      if (one.run == run_.id && !one.torn_update.empty() && is_before(begun_, one.age()))
+        say("holdfast: checkpoint {} is passed over: {} was not written again to its end, and other files of it had been before\n", one.step,
+            one.torn_update);
+  }
+
+  // A file that is updated in place, or appended to, has one version: what it was before is gone.
+  void say_where_ranks_may_differ(const Survey& survey) const {
+    const auto patterns = checkpoint::Patterns::resolve(settings_.checkpoint, settings_.complete);
+    for (const Checkpoint& one : survey.checkpoints) {
+      const auto uneven = patterns && is_from(one) && !run_.from->drained ? written_unevenly(one, survey.checkpoints, *patterns) : std::nullopt;
+      if (uneven)
+        say("holdfast: {} of the {} files of checkpoint {} {} written again more often than the others (the first is that of rank {}), and may be "
+            "of a later time; write a new file for each step, or truncate it at the open\n",
+            uneven->more_often, uneven->all, one.step, uneven->more_often == 1 ? "was" : "were", uneven->first_rank);
+    }
   }
 
   void remove_unfinished_before(const layout::Attempt& until) const {
@@ -439,7 +466,7 @@ class Attempts {
     Protectors protectors;
     for (const Status& remark : protectors.start(run_, settings_, options_.with)) say("holdfast: {}\n", remark.sentence());
     ::setenv(checkpoint::run_variable, encode(run_).c_str(), 1);
-    Caretaker caretaker(run_, settings_, options_, loss_, protectors, drainer_, before_, first_attempt_, damaged_);
+    Caretaker caretaker(run_, settings_, options_, loss_, protectors, drainer_, before_, first_attempt_, passed_over_);
     steps_ = program_steps();
     const auto beginning = [&]() -> std::optional<TeamBeginning> {
       const auto from = has_steps() ? caretaker.hold_newest() : std::nullopt;
@@ -686,8 +713,8 @@ class Attempts {
   std::optional<checkpoint::SeenWhole> seen_;  // the newest one, that or a later one
   NodesNow nodes_;
   std::optional<std::map<std::string, std::vector<std::string>>> steps_;  // of Slurm, before the last attempt
-  std::set<std::string> damaged_;                                         // versions that this attempt has passed over, by their ids
-  std::string lost_run_;  // later than the one that goes on, with checkpoints of which more is lost than its scheme bears
+  std::set<std::string> damaged_, passed_over_;  // versions that this attempt has passed over, by their ids; those, and torn updates
+  std::string lost_run_;                         // later than the one that goes on, with checkpoints of which more is lost than its scheme bears
   layout::Attempt last_attempt_ = 0;
   std::vector<std::string> failed_on_;  // addresses; of the last attempt
   layout::Attempt first_attempt_;

@@ -1,0 +1,81 @@
+#include "checkpoint/updates.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace holdfast::checkpoint {
+
+namespace {
+
+// Begun, and neither protected nor removed: whatever has become of its writer.
+bool is_unfinished(State state) { return is_written_here(state) && !is_settled(state) && state != State::together; }
+
+bool has_further_than(const Checkpoint& one, uint32_t number) {
+  return std::any_of(one.files.begin(), one.files.end(), [&](const auto& file) { return file.second.version.number > number; });
+}
+
+// The file whose writing again came to no end, where others are further; null where there is none.
+const Protected* torn_update_of(const Checkpoint& one, const std::vector<LocalEntry>& local) {
+  for (const LocalEntry& entry : local) {
+    if (entry.run != one.run || entry.attempt != one.attempt || entry.name.step != one.step || !is_unfinished(entry.state)) continue;
+    const Protected* const file = one.file_at(entry.name.file);
+    if (file && file->version.number < entry.name.number && has_further_than(one, file->version.number)) return file;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void mark_torn_updates(std::vector<Checkpoint>& all, const std::vector<LocalEntry>& local, const std::vector<DrainedCheckpoint>& drained) {
+  std::set<std::string> runs;  // with something to go back to
+  for (const DrainedCheckpoint& one : drained) runs.insert(one.run);
+  for (Checkpoint& one : all) {  // ascending
+    const Protected* const torn = one.has_all() && runs.contains(one.run) ? torn_update_of(one, local) : nullptr;
+    if (torn) one.torn_update = torn->version.file, one.is_mixed = true;
+    if (one.whole()) runs.insert(one.run);
+  }
+}
+
+void add_torn_updates(const std::vector<Checkpoint>& all, std::set<std::string>& ids) {
+  for (const Checkpoint& one : all)
+    for (const auto& [place, file] : one.files)
+      if (!one.torn_update.empty()) ids.insert(file.file_id);
+}
+
+namespace {
+
+using OfParts = std::map<uint32_t, std::map<uint32_t, uint32_t>>;  // by pattern and rank: beyond the rank that has written least often
+
+OfParts differences_in(const Checkpoint& one, const Patterns& patterns) {
+  OfParts parts;
+  for (const auto& [place, file] : one.files)
+    if (const auto named = patterns.match(file.version.file); named && patterns.have_rank(named->part))
+      parts[named->part][named->rank] = file.version.number;
+  for (auto& [part, numbers] : parts) {
+    const auto by_number = [](const auto& a, const auto& b) { return a.second < b.second; };
+    const uint32_t fewest = std::min_element(numbers.begin(), numbers.end(), by_number)->second;
+    for (auto& [rank, number] : numbers) number -= fewest;
+  }
+  return parts;
+}
+
+}  // namespace
+
+// Where rolls list a rank's files each of these has a number of its own, and nothing says how they belong together.
+std::optional<Uneven> written_unevenly(const Checkpoint& one, const std::vector<Checkpoint>& all, const Patterns& patterns) {
+  if (one.writers > 0) return {};
+  const OfParts now = differences_in(one, patterns);
+  for (const Checkpoint& other : all) {
+    const bool is_older = &other < &one && other.run == one.run && other.attempt == one.attempt;
+    if (is_older && other.whole() && differences_in(other, patterns) == now) return {};
+  }
+  for (const auto& [part, numbers] : now) {
+    Uneven uneven{0, numbers.size(), 0};
+    for (auto rank = numbers.rbegin(); rank != numbers.rend(); ++rank)
+      if (rank->second > 0) ++uneven.more_often, uneven.first_rank = rank->first;
+    if (uneven.more_often > 0) return uneven;
+  }
+  return {};
+}
+
+}  // namespace holdfast::checkpoint

@@ -1,0 +1,31 @@
+// Files of checkpoints that programs go on with, in place or by appending: some ranks have done so, and others not yet. The version before is gone then, so
+// that what is left of the checkpoint may be of two times.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "checkpoint/choice.hpp"
+#include "checkpoint/drained.hpp"
+#include "checkpoint/pattern.hpp"
+#include "checkpoint/survey.hpp"
+
+namespace holdfast::checkpoint {
+
+// Checkpoints with all their files, of which one was not written again to its end, while another one had been before it. They are mixed. Only where
+// something older is whole, or plain files are there: what is left may be all that there is.
+void mark_torn_updates(std::vector<Checkpoint>& all, const std::vector<LocalEntry>& local, const std::vector<DrainedCheckpoint>& drained);
+// The ids of their files, for who looks at versions alone, by which they are whole.
+void add_torn_updates(const std::vector<Checkpoint>& all, std::set<std::string>& ids);
+
+// Of the files of a pattern with {rank} those that were written again more often than the others.
+struct Uneven {
+  size_t more_often = 0, all = 0;
+  uint32_t first_rank = 0;  // of the former
+};
+// Nothing where they are even, or an older checkpoint that is whole has the same differences: that is the program's way.
+std::optional<Uneven> written_unevenly(const Checkpoint& one, const std::vector<Checkpoint>& all, const Patterns& patterns);
+
+}  // namespace holdfast::checkpoint
