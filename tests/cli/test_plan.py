@@ -139,6 +139,16 @@ class Plan(CommandTest):
                            (["--nodes", "9", "--failures", "2", "--svg", "no/where.svg"], "no/where.svg")):
             self.assert_one_sentence(self.holdfast("plan", "reliability", *line, expect=3).stderr, mend)
 
+    def test_two_units_on_a_node_and_many_failures_are_reckoned_as_published(self):
+        (packed,) = self.json("plan", "reliability", "--nodes", "1000", "--schemes", "rs:4+4", "--units-per-node", "2")["schemes"]
+        self.assertEqual(packed["nodes_of_a_row"], 4)
+        self.assertAlmostEqual(packed["chunk_loss"] / 2.87e-6, 1, places=2)
+        self.assertAlmostEqual(packed["job_loss"] / 7.18e-4, 1, places=2)
+        # For the whole job four copies are better than rs:4+4 where very many nodes fail at once.
+        for failures, copies_are_better in ((10, False), (43, False), (44, True), (60, True), (100, True)):
+            mirror, coded = self.json("plan", "reliability", "--nodes", "1000", "--schemes", "mirror:4,rs:4+4", "--failures", str(failures))["schemes"]
+            self.assertEqual(mirror["job_loss"] < coded["job_loss"], copies_are_better, failures)
+
     def test_bad_input_is_one_sentence_with_the_mend(self):
         with open(self.path("bad.txt"), "w") as file:
             file.write("2009-01-01\nyesterday\n")
