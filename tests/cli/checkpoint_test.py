@@ -1,6 +1,8 @@
 """What the tests of checkpoints share: jobs of shell scripts on simulated nodes."""
+import glob
 import os
 import subprocess
+import threading
 
 from command import BINARY, CommandTest
 
@@ -14,6 +16,36 @@ for child in os.popen("ps -o pid=,comm= --ppid " + run):
     if name.strip() == "protector":
         os.kill(int(pid), getattr(signal, "SIG" + sys.argv[1]))
 """
+
+
+class Peaks:
+    """While it lives: the most memory that the protectors of jobs in a directory have had resident, in bytes by process."""
+
+    def __init__(self, directory):
+        self.directory, self.bytes, self.over = directory, {}, threading.Event()
+        self.thread = threading.Thread(target=self.look)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.over.set()
+        self.thread.join()
+
+    def look(self):
+        while not self.over.wait(0.02):
+            for process in glob.glob("/proc/[0-9]*"):
+                try:
+                    with open(process + "/comm") as name:
+                        if name.read().strip() != "protector" or os.readlink(process + "/cwd") != self.directory:
+                            continue
+                    with open(process + "/status") as status:
+                        peak = [int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM:")]
+                except OSError:
+                    continue
+                if peak:
+                    self.bytes[process] = peak[0]
 
 
 class CheckpointTest(CommandTest):

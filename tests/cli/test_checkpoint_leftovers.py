@@ -3,7 +3,7 @@ import glob
 import os
 import unittest
 
-from checkpoint_test import CheckpointTest
+from checkpoint_test import CheckpointTest, Peaks
 
 SMALL = {"nodes": 3, "scheme": "rs:2+1"}
 
@@ -90,9 +90,12 @@ class Leftovers(CheckpointTest):
         return sorted(os.path.relpath(name, self.path("holdfast-nodes")).split("/")[0] for name in glob.glob(self.path(f"holdfast-nodes/*/ck.{step}.0-*")))
 
     def test_what_a_killed_protector_has_begun_goes_when_the_job_has_ended(self):
-        done = self.run_job(self.struck(), "--drain", "none", "--keep", "9", **SMALL)
+        with Peaks(self.dir) as peaks:
+            done = self.run_job(self.struck(), "--drain", "none", "--keep", "9", **SMALL)
         step = int(self.read("step"))
         self.assertIn("it is started anew", done.stderr)
+        self.assertGreater(len(peaks.bytes), 3, "of three nodes, and one that was started anew")
+        self.assertLess(max(peaks.bytes.values()), 256 << 20, "no file is held as a whole")
         self.assertEqual(self.states()[step], "whole")
         self.assertEqual(self.begun(step), ["n1", "n2", "n3"], "the version itself")
         self.assertEqual(glob.glob(self.path("holdfast-nodes/*/*/growing")), [])
