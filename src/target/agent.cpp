@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/vectors.hpp"
+#include "target/agent_meter.hpp"
 #include "target/agent_together.hpp"
 
 namespace holdfast::target {
@@ -34,15 +35,11 @@ class Wire {
   };
   // The answer, or why there is none.
   Result<AgentAnswer> ask(const Ask& what, std::span<const iovec> bulk = {}, std::span<const iovec> into = {}) {
-    if (what.name.size() > most_name_bytes) return Status(Kind::invalid, "a name is too long", ENAMETOOLONG);
-    AgentRequest request;
-    request.op = uint16_t(what.op), request.flags = what.flags, request.handle = what.handle;
-    request.offset = what.offset, request.length = what.length;
-    AgentAnswer answer;
-    std::string sentence;
-    if (Status status = channel()->ask(request, what.name, bulk, answer, sentence, into); !status.ok())
-      return Status(status.kind(), fmt::format("{}: {}", label_, status.sentence()), status.sys_errno());
-    if (Status status = status_of(answer, std::move(sentence)); !status.ok()) return of_agent(status);
+    AgentWorkMeter meter;
+    AgentWork work;
+    if (meter.measures()) work.add(what.op, what.flags, total_bytes(bulk));
+    auto answer = exchange(what, bulk, into);
+    meter.add(work, answer.ok(), answer.ok() ? answer->bulk_bytes : 0);
     return answer;
   }
   Status tell(const Ask& what, std::span<const iovec> bulk = {}) {
@@ -53,9 +50,11 @@ class Wire {
   Result<std::vector<AgentTogether::Reply>> ask_together(const AgentTogether& all) {
     Bytes room(most_free_bytes);
     const iovec into{room.data(), room.size()};
-    const auto answer = ask({.op = AgentOp::several}, all.bytes(), {&into, 1});
+    AgentWorkMeter meter;
+    const auto answer = exchange({.op = AgentOp::several}, all.bytes(), {&into, 1});
+    auto parts = answer.ok() ? all.answers(ByteView(room).first(answer->bulk_bytes)) : std::nullopt;
+    meter.add(all.work(), parts && parts->back().status().ok(), 0);
     if (!answer.ok()) return answer.status();
-    auto parts = all.answers(ByteView(room).first(answer->bulk_bytes));
     if (!parts) return senseless();
     return std::move(*parts);
   }
@@ -125,6 +124,18 @@ class Wire {
     const std::shared_ptr<AgentChannel> channel;
     const uint64_t generation;
   };
+  Result<AgentAnswer> exchange(const Ask& what, std::span<const iovec> bulk, std::span<const iovec> into) {
+    if (what.name.size() > most_name_bytes) return Status(Kind::invalid, "a name is too long", ENAMETOOLONG);
+    AgentRequest request;
+    request.op = uint16_t(what.op), request.flags = what.flags, request.handle = what.handle;
+    request.offset = what.offset, request.length = what.length;
+    AgentAnswer answer;
+    std::string sentence;
+    if (Status status = channel()->ask(request, what.name, bulk, answer, sentence, into); !status.ok())
+      return Status(status.kind(), fmt::format("{}: {}", label_, status.sentence()), status.sys_errno());
+    if (Status status = status_of(answer, std::move(sentence)); !status.ok()) return of_agent(status);
+    return answer;
+  }
   std::shared_ptr<AgentChannel> channel() const { return line_.load()->channel; }
   std::atomic<const Line*> line_;  // no mutex: another thread may hold it when the process forks, and the child would wait for ever
   const std::string directory_, label_;

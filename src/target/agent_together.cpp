@@ -9,6 +9,7 @@ namespace holdfast::target {
 void AgentTogether::add(AgentRequest request, std::string name, std::span<const iovec> bulk) {
   const uint64_t bytes = total_bytes(bulk);
   bytes_ += sizeof request + name.size() + bytes;
+  work_.add(AgentOp(request.op), request.flags, bytes);
   request.name_bytes = uint32_t(name.size()), request.bulk_bytes = uint32_t(bytes);
   parts_.push_back({request, std::move(name), {bulk.begin(), bulk.end()}});
 }

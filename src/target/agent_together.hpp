@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "target/agent_meter.hpp"
 #include "target/agent_protocol.hpp"
 
 namespace holdfast::target {
@@ -19,6 +20,7 @@ class AgentTogether {
   size_t count() const { return parts_.size(); }
   // Whether an agent takes them as one.
   bool fits() const { return parts_.size() <= most_together && bytes_ <= most_bulk_bytes; }
+  const AgentWork& work() const { return work_; }
   // The bytes of the request that they go in.
   std::vector<iovec> bytes() const;
 
@@ -39,6 +41,7 @@ class AgentTogether {
   };
   std::list<One> parts_;  // they stay where they are
   uint64_t bytes_ = 0;
+  AgentWork work_;
 };
 
 }  // namespace holdfast::target

@@ -637,6 +637,16 @@ print(len(os.listdir("/proc/self/task")))"""
         self.assert_one_sentence(self.holdfast("run", "--protect", "rs:2+1", "--simulate-nodes", "3", "--targets", "/a,/b", "true", expect=2).stderr,
                                  "--simulate-nodes and --targets")
 
+    def test_the_profile_has_what_the_agents_were_asked_for(self):
+        self.holdfast("run", "--protect", "rs:2+1", "--path", "*.dat", "--simulate-nodes", "3", "--log", "log", "--", sys.executable, "-c",
+                      "import os; f = open('out.dat', 'w+b', buffering=0); f.write(bytes(3 << 20)); os.fsync(f.fileno()); f.seek(0); f.read()")
+        said = self.holdfast("report", "log").stdout
+        of_file = "".join(part for part in said.split("\nFile ") if part.startswith(f'"{self.path("out.dat")}"'))
+        for kind in ("Read", "Write", "Sync"):
+            self.assertRegex(of_file, rf"Sys {kind} +[1-9]")
+        self.assertNotIn("side by side, took 0.000 s", of_file)
+        self.assertIn("side by side, took ", of_file)
+
     def run_on_targets(self, script, targets, *options, scheme="rs:2+1"):
         return self.holdfast("run", "--protect", scheme, "--path", "*.dat", "--targets", ",".join(targets), *options, "--", "sh", "-c", script)
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/meter.hpp"
 #include "target/agent_link.hpp"
 #include "target/lane.hpp"
 #include "transport/link.hpp"
@@ -55,6 +56,41 @@ TEST_F(AgentOverSockets, pieces_of_one_object_do_not_get_into_another) {
     EXPECT_TRUE(got.ok() && *got == b) << got.status().sentence();
   }
   writer.join();
+}
+
+// The profile counts them as it counts the system's calls on a directory, also where several go as one.
+TEST_F(AgentOverSockets, what_is_read_written_and_synced_is_counted) {
+  const auto target = open();
+  const auto one = *target->open("one", OpenMode::create), other = *target->open("other", OpenMode::create);
+  Meter meter;
+  const MeterScope measured(&meter);
+  ASSERT_TRUE(write(*one, 0, "12345").ok());
+  EXPECT_EQ(read(*one, 0, 100), "12345");
+  ASSERT_TRUE(one->sync().ok());
+  EXPECT_EQ(meter.write_calls, 1u);
+  EXPECT_EQ(meter.write_bytes, 5u);
+  EXPECT_EQ(meter.read_calls, 1u);
+  EXPECT_EQ(meter.read_bytes, 5u);
+  EXPECT_EQ(meter.sync_calls, 1u);
+  for (const Meter::Count* ns : {&meter.write_ns, &meter.read_ns, &meter.sync_ns}) EXPECT_GT(*ns, 0u);
+
+  std::string text = "123";
+  const iovec bytes{text.data(), text.size()};
+  const target::Target::ObjectWrite writes[] = {{one, 5, {bytes}}, {other, 0, {bytes}}};
+  const std::shared_ptr<Object> written[] = {one, other};
+  ASSERT_TRUE(target->write_together(writes).ok());
+  ASSERT_TRUE(target->write_and_settle(writes, written, {}, true).ok());
+  ASSERT_TRUE(target->settle(written, {}, true).ok());
+  ASSERT_TRUE(target->settle(written, {}, false).ok());
+  EXPECT_EQ(meter.write_calls, 5u);
+  EXPECT_EQ(meter.write_bytes, 5u + 12);
+  EXPECT_EQ(meter.sync_calls, 3u);
+  const Bytes content(10, std::byte(1));
+  ASSERT_TRUE(target->put("small", content, true).ok());
+  EXPECT_EQ(meter.write_calls, 6u);
+  EXPECT_EQ(meter.write_bytes, 27u);
+  (void)one->size();
+  EXPECT_EQ(meter.read_calls + meter.write_calls + meter.sync_calls, 10u);
 }
 
 // A close costs no wait, be the agent as slow as it likes, and what is asked later gets its own answer.
