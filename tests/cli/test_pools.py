@@ -630,6 +630,19 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
         self.assertEqual(set(self.members("a.dat")), {"n1", "n2", "n3"})
         self.assertGreater(len({node for i in range(1, 9) for node in self.members(f"f{i}.dat")}), 3)
 
+    def test_files_on_simulated_nodes_are_drained_where_that_is_asked_for(self):
+        run = ["run", "--protect", "rs:2+1", "--path", "*.dat", "--simulate-nodes", "3"]
+        self.env["PBS_JOBID"] = "17.server"  # by itself it means nothing here: these directories stay
+        kept = self.holdfast(*run, "--", "sh", "-c", "echo a > a.dat")
+        self.assertEqual(kept.stderr, "")
+        self.assertEqual(len(self.members("a.dat")), 3)
+        self.holdfast(*run, "--drain", "none", "--", "true")
+        self.assertEqual(len(self.members("a.dat")), 3)
+        self.holdfast(*run, "--drain", "end", "--", "sh", "-c", "echo b > b.dat")
+        for name in ("a", "b"):
+            with open(self.path(f"{name}.dat")) as file:
+                self.assertEqual(file.read(), f"{name}\n")
+
     def test_bad_input_is_told_in_one_sentence(self):
         host = socket.gethostname().split(".")[0]
         run = ["run", "--protect", "rs:4+2", "--path", "*.dat"]

@@ -224,8 +224,10 @@ bool uses_agents(const Settings& settings) {
   return settings.protects() && (!settings.local.empty() || std::any_of(settings.targets.begin(), settings.targets.end(), names_a_node));
 }
 
-// Disks of other nodes, that is: directories of simulated ones lie where the user works.
-bool keeps_on_nodes(const Settings& settings, const RunOptions& options) { return uses_agents(settings) && options.simulated_nodes == 0; }
+// Disks of other nodes, that is: directories of simulated ones lie where the user works, and are drained where he asks for it.
+bool keeps_on_nodes(const Settings& settings, const RunOptions& options) {
+  return uses_agents(settings) && (options.simulated_nodes == 0 || options.pool.drain == "end");
+}
 
 // Only what has to do something while the job runs, or once it has ended, stays beside it.
 int start(const Settings& settings, const RunOptions& options, const std::vector<std::string>& exported, std::optional<JobLog>& log) {
