@@ -42,7 +42,7 @@ struct Finding {
   uint64_t row = 0;
   int unit = -1;  // -1: the row as a whole, or a member's manifest or sums
   int member = -1;
-  std::string what;  // "corrupt", "missing", "truncated", "stale", "unreadable", "foreign", "manifest", "sums", "code", "lost"
+  std::string what;  // "corrupt", "missing", "truncated", "stale", "unreadable", "foreign", "manifest", "sums", "code", "lost", "unreached"
   std::string detail;
 };
 struct VerifyReport {

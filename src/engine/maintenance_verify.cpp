@@ -94,7 +94,8 @@ struct Verifier {
     if (!lost) return;
     ++report.lost_rows;
     report.gone_rows += gone;
-    found(record.row, -1, -1, "lost", fmt::format("fewer than {} units of the row are left", g.scheme.k));
+    if (gone) found(record.row, -1, -1, "lost", fmt::format("fewer than {} units of the row are left", g.scheme.k));
+    else found(record.row, -1, -1, "unreached", fmt::format("fewer than {} units of the row are in reach", g.scheme.k));
   }
 
   // False where any unit is not whole, also those of members that are known to be lost.
@@ -133,8 +134,9 @@ struct Verifier {
     auto record = look.rows.record(row);
     if (!record.ok()) {
       ++report.lost_rows;
-      report.gone_rows += units_out_of_reach(row) == 0;
-      found(row, -1, -1, "lost", record.status().sentence());
+      const bool gone = units_out_of_reach(row) == 0;
+      report.gone_rows += gone;
+      found(row, -1, -1, gone ? "lost" : "unreached", record.status().sentence());
       return false;
     }
     const std::vector<Bytes> slots = look.slots(row, look.members.available() & usable_in(look.located) & look.records.holders(row));
@@ -184,7 +186,7 @@ Result<VerifyReport> verify(const catalog::Located& located, const Settings& set
   VerifyReport report;
   if (look.status.kind() == Kind::lost || look.status.kind() == Kind::stale) {
     report.status = describe_lost(look);
-    report.findings.push_back({0, -1, -1, "lost", look.status.sentence()});
+    report.findings.push_back({0, -1, -1, report.status.health == Health::unknown ? "unreached" : "lost", look.status.sentence()});
     report.finding_count = 1;
     return report;
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "catalog/torn_creation.hpp"
+#include "engine/out_of_reach.hpp"
 #include "engine/waiting.hpp"
 
 namespace holdfast::engine {
@@ -219,8 +220,8 @@ Status check_losses(const Members& members, const Manifest& manifest) {
     return Status(Kind::lost, fmt::format("{}: the ranks together have found more than {} targets late, and {} tolerates no more; here: {}",
                                           manifest.path, scheme.m, scheme.name(), members.describe_lost()));
   if (members.lost_count() <= scheme.m) return Status();
-  return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} tolerates only {}: {}", manifest.path, members.lost_count(), scheme.name(),
-                                        scheme.m, members.describe_lost()));
+  return Status(Kind::lost, fmt::format("{}: {} targets are {} and {} tolerates only {}: {}", manifest.path, members.lost_count(),
+                                        what_missing_ones_are(members), scheme.name(), scheme.m, members.describe_lost()));
 }
 
 namespace {

@@ -453,6 +453,19 @@ print(len(os.listdir("/proc/self/task")))"""
 
         self.assertNotIn("cannot be told", self.holdfast("cat", "out.dat", expect=2).stderr)
 
+    def test_rows_out_of_reach_are_not_called_lost(self):
+        addresses = self.start(2) + self.make_targets(1)
+        self.import_over(addresses, "rs:2+1")
+        self.holdfast("agents", "stop")
+        said = self.holdfast("verify", "out.dat", expect=3).stdout
+        self.assertIn("unreached", said)
+        self.assertIn("fewer than 2 units of the row are in reach", said)
+        for words in ("damage", " lost  "):
+            self.assertNotIn(words, said)
+        findings = self.json("verify", "out.dat", expect=3)["files"][0]["findings"]
+        self.assertEqual({finding["what"] for finding in findings}, {"unreached"})
+        self.assertIn("more than 1 of its 3 units are lost or out of reach", self.holdfast("cat", "out.dat", expect=3).stderr)
+
     def test_agents_that_end_while_a_file_is_read_are_not_missed_on_their_node(self):
         addresses = self.start(3)
         content = self.make_file(size=64 << 20)

@@ -41,16 +41,19 @@ nlohmann::json json_of_report(const engine::VerifyReport& r) {
   return out;
 }
 
+// A row that is out of reach may be whole.
+uint64_t damages_in(const engine::VerifyReport& r) { return r.finding_count - std::min(r.finding_count, r.lost_rows - r.gone_rows); }
+
 void print_findings(const engine::VerifyReport& r, bool all) {
   if (r.findings.empty()) return;
-  Table table({">row", ">unit", ">target", "damage", "detail"});
+  Table table({">row", ">unit", ">target", "what", "detail"});
   const size_t shown = all ? r.findings.size() : std::min(findings_shown, r.findings.size());
   for (size_t i = 0; i < shown; ++i) {
     const engine::Finding& f = r.findings[i];
     table.add({std::to_string(f.row), f.unit < 0 ? "-" : std::to_string(f.unit), f.member < 0 ? "-" : std::to_string(f.member), f.what, f.detail},
               {Colour::none, Colour::none, Colour::none, Colour::warn});
   }
-  show("  damage\n");
+  show("  {}\n", damages_in(r) ? "damage" : "out of reach");
   table.print("    ");
   if (shown < r.finding_count) show("    and {} more ({})\n", r.finding_count - shown, all ? "the list ends at 10000" : "--all lists them");
 }
@@ -65,7 +68,8 @@ void print_report(const engine::VerifyReport& r, bool all) {
   }));
   std::string verdict = "every checksum and every row's code is right";
   if (unseen) verdict = fmt::format("every checksum is right, but {} could not be read", plural(unseen, "target"));
-  if (r.finding_count) verdict = fmt::format("{} found", plural(r.finding_count, "damage"));
+  const uint64_t damages = damages_in(r);
+  if (damages) verdict = fmt::format("{} found", plural(damages, "damage"));
   if (r.lost_rows) verdict += fmt::format(", {} cannot be rebuilt from what is reachable", plural(r.lost_rows, "row"));
   show("  read {} in {} of {}: {}\n", human_bytes(r.bytes), plural(r.units, "unit"), plural(r.rows, "row"), verdict);
   if (r.finding_count && !r.lost_rows) show("  mend: holdfast repair {}\n", shell_word(r.status.manifest.path));
