@@ -470,6 +470,96 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
         refused = self.holdfast("run", "--protect", "rs:2+1", "--local", self.path("disk-{node}"), "--", "true", expect=2)
         self.assertIn("srun: error: nodes are busy", refused.stderr)
 
+    def make_command(self, name, *lines):
+        os.makedirs(self.path("bin"), exist_ok=True)
+        with open(self.path("bin", name), "w") as file:
+            file.write("#!/bin/sh\n" + "".join(line + "\n" for line in lines))
+        os.chmod(self.path("bin", name), 0o755)
+        self.env["PATH"] = self.path("bin") + ":" + self.env["PATH"].replace(self.path("bin") + ":", "")
+
+    def make_launchers(self):
+        """Of both kinds, and of Slurm: they run the program here, once. What goes to a node is written down."""
+        for name, says in (("mpirun", "mpirun (Open MPI) 4.1.4"), ("mpiexec", "HYDRA build details: Version: 4.0.2"), ("srun", "slurm 22.05.8")):
+            self.make_command(name, f'[ "$1" = --version ] && {{ echo "{says}"; exit; }}', 'while [ "$1" != sh ]; do shift; done', 'exec "$@"')
+        for name in ("ssh", "rsh-agent", "pbs_tmrsh", "blaunch"):
+            self.make_command(name, f'echo {name} $1 >> "$SEEN"', "shift", 'exec sh -c "$*"')
+        self.env["SEEN"] = self.path("reached")
+
+    def run_by(self, launcher, *options, expect=0, script="echo a > a.dat", scheme="rs:2+1"):
+        return self.holdfast("run", "--protect", scheme, "--path", "*.dat", "--local", self.path("disk-{node}"), "--library", "posix", "--drain", "none", *options,
+                             "--", *launcher, "sh", "-c", script, expect=expect)
+
+    def reached(self):
+        """And from now on nobody has been."""
+        with open(self.path("reached")) as file:
+            lines = sorted(file.read().splitlines())
+        os.remove(self.path("reached"))
+        return lines
+
+    def test_the_launchers_nodes_are_those_of_the_job(self):
+        self.make_launchers()
+        with open(self.path("hosts"), "w") as file:
+            file.write("# ours\nn1.site slots=2\nn2.site slots=2\nn3.site\n")
+        ways = [(["mpirun", "--host", "n1:2,n2,n3", "-n", "4"], {}), (["mpiexec", "-f", "hosts", "-n", "4"], {}),
+                (["mpirun", "-n", "2"], {"OMPI_MCA_orte_default_hostfile": "hosts"}), (["mpiexec", "-n", "2"], {"HYDRA_HOST_FILE": "hosts"})]
+        for launcher, variables in ways:
+            self.env.update(variables)
+            self.run_by(launcher)
+            for name in variables:
+                del self.env[name]
+            self.assertEqual(set(self.members("a.dat")), {"n1", "n2", "n3"}, launcher)
+            self.assertEqual(self.reached(), ["ssh n1", "ssh n2", "ssh n3"])
+            self.holdfast("rm", "a.dat")
+            if not variables:
+                self.run_by(launcher, script="true")
+                self.assertFalse(os.path.exists(self.path("reached")), "they run by now")
+            self.holdfast("agents", "stop")
+        self.env["OMPI_MCA_plm_rsh_agent"] = "no-such-agent : rsh-agent"
+        self.run_by(ways[0][0])
+        self.assertEqual(self.reached(), ["rsh-agent n1", "rsh-agent n2", "rsh-agent n3"])
+
+    def test_this_node_is_one_of_the_launchers_by_any_of_its_names(self):
+        self.make_launchers()
+        self.run_by(["mpirun", "--host", f"n1,localhost,{socket.gethostname()}", "-n", "3"], "--node-name", "me", scheme="mirror:2")
+        self.assertEqual(set(self.members("a.dat")), {"n1", "me"})
+        self.assertEqual(self.reached(), ["ssh n1"])
+        alone = self.run_by(["mpirun", "--host", "localhost:4", "-n", "4"], expect=2)
+        self.assertIn("rs:2+1 needs 3 nodes and this is one", alone.stderr)
+
+    def test_what_the_user_says_of_nodes_goes_before_what_the_launcher_is_told(self):
+        self.make_launchers()
+        self.run_by(["mpirun", "--host", "n1,n2,n3"], "--hosts", "n4,n5,n6", "--with", "env ON={node}")
+        self.assertEqual(set(self.members("a.dat")), {"n4", "n5", "n6"})
+        self.run_by(["mpirun", "--host", "n1,n2,n3"], "--with", "env ON={node}", script="echo b > b.dat")
+        self.assertEqual(set(self.members("b.dat")), {"n1", "n2", "n3"})
+        self.assertFalse(os.path.exists(self.path("reached")))
+
+    def test_steps_outside_of_an_allocation_name_their_nodes_and_no_way_there(self):
+        self.make_launchers()
+        told = self.run_by(["srun", "-w", "n[1-3]", "-n", "3"], expect=2)
+        self.assertIn("no command is known that starts agents on n1, n2, n3: name one with --with 'ssh {node}'", told.stderr)
+        self.run_by(["srun", "--nodelist=n[1-3]", "-n", "3"], "--with", "env ON={node}")
+        self.assertEqual(set(self.members("a.dat")), {"n1", "n2", "n3"})
+
+    def test_a_way_that_leads_to_no_node_is_named(self):
+        self.make_launchers()
+        self.make_command("ssh", 'echo "ssh: connect to host $1 port 22: Connection refused" >&2', "exit 255")
+        told = self.run_by(["mpirun", "--host", "n1,n2,n3"], expect=2)
+        self.assertIn("ssh: connect to host n1 port 22", told.stderr)
+        self.assertIn("'ssh {node}' has not brought up agents on n1, n2, n3: name another command with --with", told.stderr)
+
+    def test_batch_systems_reach_their_own_nodes(self):
+        self.make_launchers()
+        with open(self.path("hosts"), "w") as file:
+            file.write("n1\nn1\nn2\nn3\n")
+        for variable, way in (("PBS_NODEFILE", "pbs_tmrsh"), ("LSB_DJOB_HOSTFILE", "blaunch")):
+            self.env[variable] = self.path("hosts")
+            self.run_by(["mpirun", "--host", "n9", "-n", "2"])
+            del self.env[variable]
+            self.assertEqual(self.reached(), [f"{way} n1", f"{way} n2", f"{way} n3"])
+            self.assertEqual(set(self.members("a.dat")), {"n1", "n2", "n3"})
+            self.holdfast("agents", "stop")
+
     def on_nodes(self):
         return [n for i in range(1, 4) for n in os.listdir(self.path(f"disk-n{i}")) if ".dat" in n]
 

@@ -64,7 +64,8 @@ Result<std::vector<std::string>> named(std::vector<std::string> all, std::string
   return all;
 }
 
-// A batch system may list long names; a node's is the short one, as long as no two nodes have the same.
+}  // namespace
+
 std::vector<std::string> without_domains(std::vector<std::string> names) {
   std::vector<std::string> labels;
   for (const std::string& name : names) {
@@ -75,8 +76,6 @@ std::vector<std::string> without_domains(std::vector<std::string> names) {
   const bool differ = std::adjacent_find(labels.begin(), labels.end()) == labels.end();
   return differ ? labels : names;
 }
-
-}  // namespace
 
 std::string short_host_name() {
   const std::string whole = host_name();

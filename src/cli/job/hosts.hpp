@@ -12,6 +12,9 @@ std::string short_host_name();
 // By its short name or by its long one.
 bool is_this_host(const std::string& node);
 
+// A launcher or a batch system may list long names; a node's is the short one, as long as no two nodes have the same.
+std::vector<std::string> without_domains(std::vector<std::string> names);
+
 // "n1,n2", "n[1-3,07-09]-ib,m" as Slurm writes it. Each name once.
 Result<std::vector<std::string>> expand_hosts(std::string_view list);
 // A file with a node a line, as for mpirun. What follows the name, or a ':' after it, is of no interest, nor is what stands behind '#'.

@@ -22,12 +22,14 @@ const HostWords* host_words_of(const Mpi& mpi) {
   static const HostWords open_mpi{{"-host", "--host", "-H"},
                                   {"-hostfile", "--hostfile", "-machinefile", "--machinefile", "-default-hostfile", "--default-hostfile"},
                                   {"OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"},
+                                  {"OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"},
                                   "--host",
                                   "--hostfile",
                                   "--oversubscribe"};
   static const HostWords hydra{{"-hosts", "--hosts", "-host", "--host"},
                                {"-f", "-hostfile", "--hostfile", "-machinefile", "--machinefile"},
                                {"HYDRA_HOST_FILE"},
+                               {"HYDRA_LAUNCHER_EXEC"},
                                "-hosts",
                                "-f",
                                ""};

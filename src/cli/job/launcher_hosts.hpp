@@ -24,6 +24,7 @@ using Hosts = std::vector<Host>;
 struct HostWords {
   std::vector<std::string> list, file;     // options that are followed by a list, by a file
   std::vector<std::string> file_variable;  // environment variables that name a file
+  std::vector<std::string> way_variable;   // that name the command which reaches another host
   std::string put, put_file;               // the options that are written
   std::string crowd;                       // one that lets nodes of an allocation have more ranks than it has places for there; empty: they may
 

@@ -1,6 +1,7 @@
 #include "cli/job/pool.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -51,6 +52,17 @@ Result<JobAgents> start_agents_of_targets(const Settings& settings, const PoolOp
   return job;
 }
 
+// Where the way was not the user's own, it is named. Whether the agents that are there suffice is asked next.
+void say_who_has_not_come_up(const JobAgents& job) {
+  std::vector<std::string> missing;
+  for (const NodeDirectories& node : job.nodes)
+    if (!is_served(node)) missing.push_back(node.node);
+  if (missing.empty()) return;
+  if (job.how.with.empty())
+    say("holdfast: no command is known that starts agents on {}: name one with --with 'ssh {{node}}'\n", fmt::join(missing, ", "));
+  else say("holdfast: '{}' has not brought up agents on {}: name another command with --with\n", job.how.with, fmt::join(missing, ", "));
+}
+
 }  // namespace
 
 Result<JobAgents> resolve_pool(Settings& settings, const PoolOptions& options) {
@@ -81,16 +93,14 @@ Result<JobAgents> resolve_pool(Settings& settings, const PoolOptions& options) {
   if (alone && settings.protects()) {
     auto scheme = layout::Scheme::parse(*settings.protect);
     if (scheme && scheme->width() > 1)
-      return Status(
-          Kind::invalid,
-          fmt::format(
-              "{} needs {} nodes and this is one ({}), which fits no scheme; name the nodes with --hosts n1,n2,..., or try it on this machine with "
-              "--simulate-nodes {} instead of --local",
-              scheme->name(), scheme->width(), hosts->front(), scheme->width()));
+      return Status(Kind::invalid, fmt::format("{} needs {} nodes and this is one ({}), which fits no scheme; name the nodes with --hosts n1,n2,... "
+                                               "or to the launcher, or try it on this machine with --simulate-nodes {} instead of --local",
+                                               scheme->name(), scheme->width(), hosts->front(), scheme->width()));
   }
   JobAgents job{std::move(nodes), std::move(patterns), {options.with, options.linger_s}};
   job.how.patience = deadlines_for_a_start * std::chrono::milliseconds(settings.deadline_ms);
   HF_TRY(start_agents(job));
+  if (options.is_filled_in) say_who_has_not_come_up(job);
   return job;
 }
 

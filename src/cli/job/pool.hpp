@@ -10,10 +10,11 @@
 namespace holdfast::cli {
 
 struct PoolOptions {
-  std::string hosts;       // a list or a file; empty: the resource manager's
-  std::string drain;       // parse_drain(): whether files on nodes only become plain at their paths when the job ends; empty: as `drains`
-  std::string with;        // the command that runs another one on {node}; empty: a step of the Slurm job, else by the user
-  uint64_t linger_s = 60;  // of agents that are started
+  std::string hosts;          // a list or a file; empty: the resource manager's
+  std::string drain;          // parse_drain(): whether files on nodes only become plain at their paths when the job ends; empty: as `drains`
+  std::string with;           // the command that runs another one on {node}; empty: a step of the Slurm job, else by the user
+  uint64_t linger_s = 60;     // of agents that are started
+  bool is_filled_in = false;  // `hosts` or `with` is not of the user
 };
 
 // What --local says of every node becomes NODE:DIR of each node; directories and agents are made where they are missing. For --targets NODE:DIR the agents

@@ -24,6 +24,7 @@
 #include "cli/job/checkpointed.hpp"
 #include "cli/job/env_words.hpp"
 #include "cli/job/job_environment.hpp"
+#include "cli/job/job_nodes.hpp"
 #include "cli/job/launcher.hpp"
 #include "cli/job/live_jobs.hpp"
 #include "cli/job/measure.hpp"
@@ -309,6 +310,10 @@ int run(RunOptions& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status(), refused);
   if (const Status named = name_this_node(options.node_name); !named) return fail(named, refused);
+  if (options.replicas > 1) options.command = with_variables_set(options.command);
+  options.mpi = detect_mpi(options.command);
+  if (std::any_of(settings->local.begin(), settings->local.end(), [](const std::string& directory) { return !names_a_node(directory); }))
+    fill_in(options.pool, options.command, options.mpi);
   const auto nodes =
       options.simulated_nodes > 0 ? simulate_nodes(options.simulated_nodes, *settings, options.pool) : resolve_pool(*settings, options.pool);
   if (!nodes) return fail(nodes.status(), refused);
@@ -317,8 +322,6 @@ int run(RunOptions& options) {
   options.checkpoints.drain = options.pool.drain;
   options.checkpoints.teams = options.replicas;
   if (const Status sound = check_checkpoints(*settings, options.checkpoints); !sound) return fail(sound, refused);
-  if (options.replicas > 1) options.command = with_variables_set(options.command);
-  options.mpi = detect_mpi(options.command);
   auto library = check(*settings, options);
   if (!library) return fail(library.status(), refused);
   if (Status opened = open_pool(*settings); !opened) return fail(opened, refused);
@@ -361,9 +364,11 @@ void add_replicas(CLI::App& sub, RunOptions& options) {
 }
 
 void add_pool(CLI::App& sub, PoolOptions& pool) {
-  sub.add_option("--hosts", pool.hosts, "The nodes of --local, or those of --targets whose agents may be started, if no resource manager names them")
+  sub.add_option("--hosts", pool.hosts,
+                 "The nodes of --local (else those of the allocation, or of the launcher's hosts), or those of --targets whose agents may be started")
       ->type_name("LIST|FILE");
-  sub.add_option("--with", pool.with, "Command that starts the agents of other nodes, such as 'ssh {node}' (in a Slurm job: a job step)")
+  sub.add_option("--with", pool.with,
+                 "Command that starts the agents of other nodes (in a Slurm job a job step, for a launcher's hosts 'ssh {node}')")
       ->type_name("COMMAND");
   sub.add_option("--agent-linger", pool.linger_s, "Agents that this run starts end after so many seconds without a connection (60)")
       ->type_name("SECONDS")
