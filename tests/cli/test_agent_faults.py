@@ -142,6 +142,14 @@ class Failing(Fault):
         self.things[node].order("")
 
 
+class Hanging(Failing):
+    """Its disk answers nothing more."""
+    deadline = "1s"
+
+    def strikes(self, node):
+        self.things[node].order("any hang")
+
+
 class Stranger(Fault):
     """Where the agent listened there is a process that is none, and says something else."""
     words = b"HTTP/1.1 400 Bad Request\r\nServer: somebody\r\n\r\n" * 8
@@ -193,7 +201,7 @@ class AnotherAgent(Fault):
             file.write(text.replace(self.test.names[node], self.test.names["other"]))
 
 
-FAULTS = (Killed, ToldToEnd, Frozen, StartedAgain, Wiped, Full, Failing, Stranger, AnotherAgent)
+FAULTS = (Killed, ToldToEnd, Frozen, StartedAgain, Wiped, Full, Failing, Hanging, Stranger, AnotherAgent)
 # What a pool finds out in its own way: who is a member, and what a directory without a marker is.
 FAULTS_OF_EACH = [("--targets", kind) for kind in FAULTS] + [("--local", kind) for kind in (Killed, StartedAgain, Wiped)]
 
@@ -295,6 +303,35 @@ class AgentFaults(CommandTest):
                 found, (old, new) = self.cat(), contents()
                 self.assertGreaterEqual(len(found), len(old))
                 self.assertEqual([i for i, byte in enumerate(found[:len(old)]) if byte not in (old[i], new[i])], [])
+
+    def test_a_disk_that_hangs_holds_up_only_what_lies_on_it(self):
+        """Its agent serves another one of the node, too. Nobody who uses that waits."""
+        fault = Hanging(self)
+        fault.deadline = "60s"
+        self.anew(fault)
+        for node in ("n1", "n2"):
+            os.mkdir(self.disk(node))
+            os.mkdir(self.path(f"{node}.sound"))
+        fault.made("n1")
+        for node in ("n1", "n2"):
+            self.holdfast("agents", "start", "--this-node-only", "--node", node, self.disk(node), self.path(f"{node}.sound"))
+            self.processes[node] = self.agent_of(node)
+        run = ["run", "--protect", "mirror:2", "--path", "*.dat", "--targets"]
+        held = self.begin(*run, f"n1:{self.disk('n1')},n2:{self.disk('n2')}", "--", "sh", "-c", "echo a > a.dat; echo made; read go; echo going; echo b >> a.dat")
+        self.assertEqual(held.stdout.readline(), "made\n")
+        fault.strikes("n1")
+        held.stdin.write("go\n")
+        held.stdin.flush()
+        self.assertEqual(held.stdout.readline(), "going\n")
+        begun = time.monotonic()
+        self.holdfast(*run, ",".join(f"{node}:{self.path(f'{node}.sound')}" for node in ("n1", "n2")), "--", "sh", "-c", "echo c > c.dat; cat c.dat > seen")
+        self.holdfast("verify", "c.dat")
+        self.assertLess(time.monotonic() - begun, 30, "half of a deadline")
+        self.assertIsNone(held.poll(), "it waits all the time")
+        fault.goes("n1")
+        _, said = held.communicate(timeout=PATIENCE_S)
+        self.assertEqual(held.returncode, 0, said)
+        self.assertEqual(self.cat("a.dat"), b"a\nb\n")
 
     def test_old_data_that_is_put_back_is_never_read(self):
         """The disks of one node, or of two, are as they were before the second write."""
