@@ -756,6 +756,8 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
         for options, words in ((["--local", "/d-{node}", "--hosts", "n[1-"], ["'n[1-' is no list of nodes"]),
                                (["--local", "/d-{node}", "--targets", "/a,/b,/c,/d,/e,/f", "--hosts", "n1"], ["targets and local say both"]),
                                (["--local", "/d-{node}", "--simulate-nodes", "6"], ["--simulate-nodes and --local say both"]),
+                               (["--local", "/d-{nod}", "--hosts", "n1"], ["--local: '/d-{nod}' has {nod}, which stands for nothing; the node's name is {node}"]),
+                               (["--local", "/d-{node}-{}", "--hosts", "n1"], ["has {}, which stands"]),
                                (["--local", "n1:/d,/e"], ["names n1:/d of one node and /e of each"])):
             self.assert_one_sentence(self.holdfast(*run, *options, "--", "true", expect=2).stderr, *words)
 

@@ -134,6 +134,8 @@ int start_on_nodes(const AgentsOptions& options) {
 }
 
 int start(const AgentsOptions& options) {
+  for (const std::string& directory : options.directories)
+    if (const Status known = check_marks(directory); !known) return fail(known);
   if (means_other_nodes(options)) return start_on_nodes(options);
   agent::Orders orders;
   orders.node = options.node.empty() ? own_node_name() : options.node;
@@ -266,6 +268,16 @@ std::string why_left_dead(const target::AgentNote& note) {
       "the agent of node {} was killed four times within a minute and stays down; find out why, then run there: holdfast "
       "agents start --node {} {}",
       note.node, note.node, fmt::join(note.directories, " "));
+}
+
+Status check_marks(const std::string& directory) {
+  for (size_t begin = directory.find('{'); begin != std::string::npos; begin = directory.find('{', begin + 1)) {
+    const size_t end = directory.find('}', begin);
+    if (end == std::string::npos) break;
+    if (const std::string mark = directory.substr(begin, end + 1 - begin); mark != node_mark)
+      return Status(Kind::invalid, fmt::format("'{}' has {}, which stands for nothing; the node's name is {}", directory, mark, node_mark));
+  }
+  return {};
 }
 
 std::string with_node(std::string text, const std::string& node) {

@@ -18,6 +18,8 @@ Status agent_is_installed();
 // One line about an agent whose note says that it is left dead.
 std::string why_left_dead(const target::AgentNote& note);
 inline constexpr std::string_view node_mark = "{node}";
+// Kind::invalid where another word stands in such braces, or that one is misspelt.
+Status check_marks(const std::string& directory);
 // With the node's name in the place of that.
 std::string with_node(std::string text, const std::string& node);
 // The name by which others call this node: Slurm's in a job step of its, else the short host name.

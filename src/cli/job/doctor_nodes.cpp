@@ -55,6 +55,9 @@ class Nodes {
     auto nodes = hosts_of_job(hosts);
     if (!nodes) return found_.fail(nodes.status().sentence());
     if (nodes->empty()) nodes->push_back(own_node_name());
+    for (const std::string& directory : settings_.local)
+      if (const Status known = names_a_node(directory) ? Status() : check_marks(directory); !known)
+        return found_.fail("--local: " + known.sentence());
     for (const std::string& directory : settings_.local) {
       if (names_a_node(directory)) asked_.push_back({plain_address(directory)});
       else

@@ -67,7 +67,11 @@ void say_who_has_not_come_up(const JobAgents& job) {
 
 Result<JobAgents> resolve_pool(Settings& settings, const PoolOptions& options) {
   std::vector<std::string> patterns, resolved;
-  for (const std::string& directory : settings.local) (names_a_node(directory) ? resolved : patterns).push_back(directory);
+  for (const std::string& directory : settings.local) {
+    if (names_a_node(directory)) resolved.push_back(directory);
+    else if (const Status known = check_marks(directory); !known) return Status(known.kind(), "--local: " + known.sentence());
+    else patterns.push_back(directory);
+  }
   if (patterns.empty()) {
     if (settings.protects() && std::any_of(settings.targets.begin(), settings.targets.end(), names_a_node))
       return start_agents_of_targets(settings, options);
