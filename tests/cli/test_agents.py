@@ -288,6 +288,14 @@ class Agents(CommandTest):
         self.assertEqual([agent["directories"] for agent in self.json("agents", "status")], [[self.path("n1.disk")]])
         self.holdfast("agents", "stop", "n1")
 
+    def test_an_agent_of_this_node_only_is_no_simulated_one(self):
+        self.start(1)
+        os.mkdir(self.path("other"))
+        self.holdfast("agents", "start", "--this-node-only", "--node", "n1", self.path("other"))
+        self.assertEqual(len(self.json("agents", "status")), 2)
+        self.holdfast("agents", "stop", "n1")
+        self.assertEqual(self.json("agents", "status"), [])
+
     def test_a_simulated_node_that_rests_is_not_forgotten_with_a_node_of_its_name(self):
         """Its job's processes start it again when they need it."""
         self.holdfast("run", "--protect", "mirror:2", "--path", "*.dat", "--simulate-nodes", "2", "--agent-linger", "1", "--", "true")

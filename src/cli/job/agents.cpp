@@ -200,8 +200,13 @@ int status(const AgentsOptions& options) {
   return all_up ? exit_ok : exit_degraded;
 }
 
-// One that nobody reaches from another node.
-bool stands_for_a_node(const target::AgentNote& note) { return transport::ways_to(note.endpoints).empty(); }
+bool is_simulated(const std::string& node, const std::vector<std::string>& directories) {
+  const std::string end = fmt::format("/{}/{}", simulated_nodes_directory, node);
+  return std::all_of(directories.begin(), directories.end(), [&](const std::string& directory) { return directory.ends_with(end); });
+}
+// One with --this-node-only has no ways to it either, and its node is a real one.
+bool is_simulated(const target::AgentNote& note) { return transport::ways_to(note.endpoints).empty() && is_simulated(note.node, note.directories); }
+bool is_simulated(const agent::Orders& orders) { return orders.reach == transport::Reach::node && is_simulated(orders.node, orders.directories); }
 
 // That of a simulated node, which has ended or was killed, is not forgotten with the node of its name that runs; nor the other way round.
 bool is_another_kind(const std::string& key, const std::string& registry, const std::vector<target::KnownAgent>& known) {
@@ -209,7 +214,7 @@ bool is_another_kind(const std::string& key, const std::string& registry, const 
   const auto orders = again.ok() ? agent::decode_orders(again->orders) : Result<agent::Orders>(again.status());
   const auto running = std::find_if(known.begin(), known.end(),
                                     [&](const target::KnownAgent& one) { return one.state.ok() && one.note.node == target::node_of_key(key); });
-  return orders.ok() && running != known.end() && stands_for_a_node(running->note) != (orders->reach == transport::Reach::node);
+  return orders.ok() && running != known.end() && is_simulated(running->note) != is_simulated(*orders);
 }
 
 // It may have been about to be started again.
@@ -240,7 +245,7 @@ Status check_is_one_kind(const std::string& named, const std::vector<target::Kno
   for (const target::KnownAgent& one : known)
     if (one.state.ok() && is_meant(one.note, named))
       for (const std::string& directory : one.note.directories)
-        (stands_for_a_node(one.note) ? simulated : real).push_back(one.note.node + ":" + directory);
+        (is_simulated(one.note) ? simulated : real).push_back(one.note.node + ":" + directory);
   if (real.empty() || simulated.empty()) return {};
   return Status(Kind::invalid, fmt::format("{} is a node ({}) and a simulated one ({}); name the directories of the one that is meant", named,
                                            fmt::join(real, ", "), fmt::join(simulated, ", ")));

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.hpp"
@@ -14,6 +15,9 @@ struct NodeDirectories {
   std::string node;
   std::vector<std::string> directories;
 };
+
+// What --simulate-nodes makes below the user's directory, with one for each node, by its name.
+inline constexpr std::string_view simulated_nodes_directory = "holdfast-nodes";
 
 struct AgentStart {
   std::string with;           // the command that runs another one on {node}; empty: a step of the Slurm job, where this is one

@@ -112,7 +112,7 @@ Result<JobAgents> simulate_nodes(int count, Settings& settings, const PoolOption
   if (!settings.targets.empty() || !settings.local.empty())
     return Status(Kind::invalid, fmt::format("--simulate-nodes and --{} say both where the files are kept; leave one of them out",
                                              settings.targets.empty() ? "local" : "targets"));
-  const std::string nodes = path_from_here("holdfast-nodes");
+  const std::string nodes = path_from_here(std::string(simulated_nodes_directory));
   HF_TRY(make_missing(nodes));
   JobAgents job;
   job.how.linger_s = options.linger_s, job.how.reach = transport::Reach::node;
