@@ -289,7 +289,9 @@ def bandwidth_lines(rate):
         for what, ours, base, limit, writers in LINES:
             a, b = measured["seconds"][ours], measured["seconds"][base]
             bound = measured["idle"][ours] < 0.1
-            made = line(f"{what}, links of {rate}{' (processor-bound)' if bound else ''}", [y / x for x, y in zip(a, b)], limit, a, b, size)
+            made = line(f"{what}, links of {rate}{' (CPU-bound, not met or missed)' if bound else ''}", [y / x for x, y in zip(a, b)], limit, a, b, size)
+            if bound:
+                made["met"] = None
             if writers > 1:
                 made["ours_rate"] *= writers
             table.append(made)
