@@ -174,11 +174,10 @@ class CheckpointDrains(CheckpointTest):
         self.assertEqual(self.states(), {4: "drained", 5: "whole"})
 
     def test_what_was_written_again_since_is_plain_as_it_is_now(self):
-        appended = "echo and more >> ck/ck.2.0; "
-        wait = "for i in $(seq 100); do LD_PRELOAD= test -e ck/ck.2.0 && break; sleep 0.1; done; "
-        for when in (wait + appended, appended + wait):
-            done = self.run_job(f"""for s in 1 2; do echo step $s > ck/ck.$s.0; sleep 0.6; done; {when}
-                for s in 3 4 5; do echo step $s > ck/ck.$s.0; sleep 0.6; done""", "--drain", "every:2", "--keep", "1")
+        wait = "for i in $(seq 300); do env -u LD_PRELOAD test -e ck/ck.{0}.0 && break; sleep 0.1; done"
+        for before, after in ((wait.format(2), "true"), ("true", wait.format(2))):
+            done = self.run_job(f"""for s in 1 2; do echo step $s > ck/ck.$s.0; done; {before}; echo and more >> ck/ck.2.0; {after}
+                for s in 3 4; do echo step $s > ck/ck.$s.0; done; {wait.format(4)}; echo step 5 > ck/ck.5.0""", "--drain", "every:2", "--keep", "1")
             self.assertEqual([self.plain(step) for step in range(1, 6)], [{}, {0: "step 2\nand more\n"}, {}, {0: "step 4\n"}, {0: "step 5\n"}], done.stderr)
             self.assertEqual(self.states(), {2: "drained", 4: "drained", 5: "whole"})
             self.holdfast("checkpoints", "--drop", "5")

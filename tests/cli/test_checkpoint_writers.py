@@ -239,14 +239,14 @@ for child in os.popen("ps -o pid=,comm= --ppid " + run):
 
     def updated(self, first, second, patterns="ck/ck.{step}.{rank}", begin="for s in 1 2; do echo $s of $RANK > ck/ck.$s.$RANK; done"):
         """Two ranks, one after the other, of which the second is killed. What the second attempt finds."""
-        kill = "exec 3> /dev/null; sleep 1; kill -9 $$"
-        done = self.run_job(f"""[ -e begun.$RANK ] && {{ cat ck/ck.2.$RANK restart.$RANK >> got 2> /dev/null || cat ck/ck.1.$RANK >> got; exit 0; }}
-            touch begun.$RANK; {begin}; if [ $RANK = 0 ]; then {first}; else {second}; {kill}; fi""",
+        wait = """protected() { for i in $(seq 300); do LD_PRELOAD= ls holdfast-nodes/*/.checkpoints/*/*/protected | grep -q "[|]$1$" && break; sleep 0.1; done; }"""
+        done = self.run_job(f"""{wait}; [ -e begun.$RANK ] && {{ cat ck/ck.2.$RANK restart.$RANK >> got 2> /dev/null || cat ck/ck.1.$RANK >> got; exit 0; }}
+            touch begun.$RANK; {begin}; if [ $RANK = 0 ]; then {first}; else {second}; kill -9 $$; fi""",
                             "--restarts", "1", "--drain", "none", ranks=2, nodes=3, scheme="rs:2+1", pattern=patterns)
         return done.stderr, self.read("got")
 
     MORE = "printf 'and more\n' >> ck/ck.2.$RANK"
-    HALF = "exec 4>> ck/ck.2.$RANK; echo half >&4"
+    HALF = "protected ck.2.1; exec 4>> ck/ck.2.1; echo half >&4"
 
     def test_a_step_in_which_a_writer_died_that_others_had_appended_to_gives_way_to_an_older_one(self):
         said, got = self.updated(self.MORE, self.HALF)
@@ -261,7 +261,7 @@ for child in os.popen("ps -o pid=,comm= --ppid " + run):
         self.assertEqual(got, "2 of 0\nand more\n2 of 1\n")
 
     def test_a_file_that_was_updated_in_place_by_one_rank_is_no_secret(self):
-        update = "sleep 1; printf new | dd of=restart.0 conv=notrunc 2> /dev/null"
+        update = "protected restart.0; printf new | dd of=restart.0 conv=notrunc 2> /dev/null"
         said, got = self.updated(update, ":", patterns="restart.{rank}", begin="echo old of $RANK > restart.$RANK")
         self.assertIn("attempt 2 begins with checkpoint 1,", said)
         self.assertIn("1 of the 2 files of checkpoint 1 was written again more often than the others (the first is that of rank 0)", said)
