@@ -78,6 +78,9 @@ class Unneeded {
       if (name.starts_with(scratch_begins) || name.starts_with(described_begins) || name.starts_with(seen_begins)) (void)target_.remove(at(name));
       else if (name.starts_with(team_begins)) (void)target_.remove_directory(at(name));
     (void)target_.remove_directory(at(said_directory));
+    // Who died with one open may be the reason why its checkpoint is passed over (updates.hpp).
+    if (const auto open = list(state_name(State::writing)); !open.empty() && target_.make_directory(at(state_name(State::torn))))
+      for (const std::string& name : open) (void)target_.put(in(State::torn, name), {}, false);
     for (const State state : {State::restored, State::twin, State::writing}) (void)target_.remove_directory(at(state_name(state)));
     for (const std::string& name : list(state_name(State::torn))) (void)target_.put(in(State::torn, name), {}, false);
   }

@@ -355,6 +355,9 @@ Result<const checkpoint::Checkpoint*> whole_one(const Survey& survey, const std:
     return Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step));
   if (other && standing->state == "lost")
     return Status(Kind::lost, fmt::format("checkpoint {} cannot be read: {}; start the agents of the nodes that are missing", step, standing->why));
+  if (other && !other->torn_update.empty())
+    return Status(Kind::not_found,
+                  fmt::format("checkpoint {} is not whole: {}; go on from an older one, which 'holdfast checkpoints' lists", step, standing->why));
   return Status(Kind::not_found, fmt::format("checkpoint {} is not whole, of {} files {} are protected; 'holdfast checkpoints' lists those that are",
                                              step, standing->ranks, standing->files));
 }

@@ -56,6 +56,7 @@ using checkpoint::Surveyor;
 
 namespace {
 
+const layout::Attempt any_later(UINT32_MAX, UINT64_MAX);
 constexpr auto look_every = std::chrono::milliseconds(250);
 constexpr auto between_looks = std::chrono::milliseconds(200);  // at a silent node, when the job has ended
 
@@ -557,7 +558,7 @@ class Attempts {
       // What lies on the nodes may be all that there is of them.
       if (lost) return exit_not_protected;
       if (!newest && say_why_none_is_whole(*survey)) return exit_not_protected;
-      forget_local(newest != nullptr);
+      forget_copies(*survey, newest);
       return drained ? 0 : exit_not_protected;
     }
     say("holdfast: the program has ended well, and {} {} not protected; see: holdfast checkpoints\n", checkpoints_text(left),
@@ -655,8 +656,7 @@ class Attempts {
     // What the program has removed may be all that it can go on from.
     const bool drained = drain_last(*survey, [](const Checkpoint&) { return true; });
     if (drained && newest) clear_paths(*survey, *newest);
-    const layout::Attempt any_later(UINT32_MAX, UINT64_MAX);
-    checkpoint::forget_unneeded(*survey, run_.id, any_later, newest ? newest->age() : checkpoint::Age(), settings_);
+    forget_until_all(*survey, newest);
   }
 
   // The newest whole one of those that are meant. True where nothing is left to do.
@@ -689,9 +689,21 @@ class Attempts {
         plural(newest->files.size(), "file"), human_bytes(newest->bytes), nodes_text({nodes.begin(), nodes.end()}));
   }
 
+  // What shows that a checkpoint is not to be gone on from stays as long as that is there.
+  void forget_copies(const Survey& survey, const Checkpoint* newest) {
+    const auto is_torn = [&](const Checkpoint& one) { return one.run == run_.id && !one.torn_update.empty(); };
+    if (std::none_of(survey.checkpoints.begin(), survey.checkpoints.end(), is_torn)) return forget_local(newest != nullptr);
+    remove_unfinished_before(any_later);
+    forget_until_all(survey, newest);
+  }
+
+  void forget_until_all(const Survey& survey, const Checkpoint* newest) const {
+    checkpoint::forget_unneeded(survey, run_.id, any_later, newest ? newest->age() : checkpoint::Age(), settings_);
+  }
+
   // The local copies were a cache. Whose checkpoints these are stays known where there are some.
   void forget_local(bool has_checkpoints) const {
-    remove_unfinished_before(layout::Attempt(UINT32_MAX, UINT64_MAX));  // by protectors that were started anew as well
+    remove_unfinished_before(any_later);  // by protectors that were started anew as well
     const auto pool = catalog::look_at_pool(run_.nodes, settings_.deadline_ms);
     if (!pool) return;
     for (const catalog::Member& member : pool->members)
