@@ -28,6 +28,10 @@ std::string seal(std::string_view what, int format, std::string text) {
 
 Result<std::string> unseal(std::string_view what, int newest_format, std::string_view sealed) {
   auto damaged = [&](const char* how) {
+    if (what == "target")  // of which there is one copy
+      return Status(Kind::corrupt,
+                    fmt::format("its holdfast-target.json is damaged: {}; empty the directory, then run: holdfast repair FILE --replace DIR=DIR",
+                                how));
     return Status(Kind::corrupt, fmt::format("this copy of the {} is damaged: {}; run: holdfast repair", what, how));
   };
   if (sealed.size() < digits + 2 || sealed.back() != '\n') return damaged("its end is missing");

@@ -693,6 +693,26 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
                 os.remove(self.path("a.dat"))
             self.assertEqual(done, 1, f"more of {calls} than were tried")
 
+    def test_a_damaged_marker_is_told_with_what_mends_it(self):
+        self.run_on("n1,n2,n3", "seq 1000 > out.dat")
+        marker = self.path("disk-n2", "holdfast-target.json")
+        with open(marker, "r+b") as file:
+            at = file.read().index(b'"uuid": "') + 12
+            file.seek(at)
+            bit = file.read(1)[0] ^ 1
+            file.seek(at)
+            file.write(bytes([bit]))
+        lost = self.members(expect=1)["n2"]
+        self.assertEqual(lost["state"], "lost")
+        self.assertIn("its holdfast-target.json is damaged: its checksum differs; empty the directory, then run: holdfast repair FILE --replace DIR=DIR",
+                      lost["why"])
+        for name in os.listdir(self.path("disk-n2")):
+            place = self.path("disk-n2", name)
+            (shutil.rmtree if os.path.isdir(place) else os.remove)(place)
+        place = f"n2:{self.path('disk-n2')}"
+        self.holdfast("repair", "out.dat", "--replace", f"{place}={place}")
+        self.holdfast("verify", "out.dat")
+
     def test_racks_are_told_by_a_file(self):
         with open(self.path("racks"), "w") as file:
             file.writelines(f"n{i} r{i % 3} p{i % 2}\n" for i in range(1, 7))
