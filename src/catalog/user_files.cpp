@@ -1,6 +1,7 @@
 #include "catalog/user_files.hpp"
 
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -282,6 +283,10 @@ Status no_descriptors(const std::string& path) {
 }
 
 Status keep_descriptors(const std::string& path, size_t members) {
+  // Not even a file on one target is opened with so few. It was found out by one call after another, for seconds.
+  constexpr rlim_t too_few = 8;
+  struct rlimit most {};
+  if (::getrlimit(RLIMIT_NOFILE, &most) == 0 && most.rlim_cur <= too_few) return no_descriptors(path);
   // In a commit each member has its lock, its data, its records, a journal and a manifest open.
   return raw::keep_spares(int(5 * members + 8)) ? Status() : no_descriptors(path);
 }

@@ -1,4 +1,6 @@
 // Pools: directories with a marker each, of which every file has its own choice.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -8,6 +10,7 @@
 #include "catalog/give_way.hpp"
 #include "catalog/marker.hpp"
 #include "catalog/pool.hpp"
+#include "catalog/user_files.hpp"
 #include "engine/maintenance.hpp"
 #include "engine/protected_file.hpp"
 #include "engine/repair_file.hpp"
@@ -214,6 +217,19 @@ TEST_F(PoolTest, WhoHasNoDescriptorsLeftHearsOfThatAndNotOfLostNodes) {
   EXPECT_FALSE(fs::exists(user("new")));
   write_file("new", "no node counts as lost");
   EXPECT_EQ(read_file("new"), "no node counts as lost");
+}
+
+// With so few no target can be opened, and to find that out one by one takes seconds.
+TEST_F(PoolTest, WhoMayHaveHardlyAnyDescriptorsHearsOfThatAtOnce) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 8;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const Status status = keep_descriptors("/there", 3);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(says(status, "/there: this process has no descriptors left")) << status.sentence();
+  EXPECT_EQ(status.to_errno(), EMFILE);
 }
 
 TEST_F(PoolTest, AFileMayBeMadeWithoutAsManyNodesAsItsCodeBearsAndNoMore) {
