@@ -169,7 +169,9 @@ Outcome once_of_copies(redundant::Replica& replica, const std::string& path, con
   }));
 }
 
-void resumes_from(redundant::Replica& replica, const std::string& path) { replica.resumes_from(subject_of("name", path)); }
+void resumes_from(redundant::Replica& replica, const std::string& path, bool was_there_before) {
+  replica.resumes_from(was_there_before ? 0 : subject_of("name", path));
+}
 
 bool was_long_ago(redundant::Replica& replica, const std::string& path) { return replica.claimed_then(subject_of("name", path)).has_value(); }
 

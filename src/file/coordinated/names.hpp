@@ -32,8 +32,8 @@ struct OfCopies {
   std::string what;
 };
 Outcome once_of_copies(redundant::Replica& replica, const std::string& path, const OfCopies& claim, const std::function<Outcome(bool again)>& act);
-// A team that resumes has found a file there, to go on from.
-void resumes_from(redundant::Replica& replica, const std::string& path);
+// A team that resumes has found a file there, to go on from: one that this job has written, or one that it has begun with.
+void resumes_from(redundant::Replica& replica, const std::string& path, bool was_there_before);
 // The outcome of the last call on that name came from a log: it is over since long.
 bool was_long_ago(redundant::Replica& replica, const std::string& path);
 

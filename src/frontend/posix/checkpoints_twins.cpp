@@ -86,7 +86,7 @@ Result<Checkpoints::Sight> Checkpoints::State::look_at_resumed(const File& file)
   for (const catalog::FoundVersion& one : *found) {
     const layout::Version& version = *one.manifest.version;
     if (!is_resumed(version) || version.file != file.path || !one.readable()) continue;
-    file::resumes_from(*replica(), file.path);
+    file::resumes_from(*replica(), file.path, version.attempt != run.attempt);
     std::string there = files.past(file.path, version.number);
     if (!there.empty()) return Sight{Sight::local, std::move(there)};
     const std::string half = files.scratch();

@@ -15,9 +15,9 @@ namespace holdfast::redundant {
 class Join {
  public:
   // `name`: of the file, where it was opened before. Which of its opens that is in the log only the log says. `from`: subjects of calls by which what
-  // it has resumed from was written.
+  // it has resumed from was written; 0 among them: it was there when the log began.
   Join(uint64_t subject, const Claim& claim, std::optional<uint64_t> name, std::set<uint64_t> from)
-      : subject_(subject), claim_(claim), name_(name), from_(std::move(from)) {}
+      : subject_(subject), claim_(claim), name_(name), from_(std::move(from)), has_from_(from_.erase(0) > 0) {}
 
   // The log's entries, and where each begins.
   void add(const Entry& entry, uint64_t at);
@@ -37,7 +37,7 @@ class Join {
   const Claim claim_;
   const std::optional<uint64_t> name_;
   std::set<uint64_t> from_;  // of which nothing has been seen yet
-  bool has_from_ = false;
+  bool has_from_;
   std::optional<uint64_t> place_;
   uint64_t number_ = 0;
   CatchUp::Later waiting_, later_;  // before this entry; before its place

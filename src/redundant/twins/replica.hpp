@@ -119,7 +119,7 @@ class Replica {
   virtual bool is_joining() { return false; }
   // Called where it joins, before anything else.
   virtual void when_joined(std::function<void()>) {}
-  // Until then: what calls on this subject have written it has read, to go on from there.
+  // Until then: what calls on this subject have written it has read, to go on from there. Subject 0: what was there when the job began.
   virtual void resumes_from(uint64_t) {}
   // Counts opens of the file whose name has this sum, as all replicas do.
   virtual uint64_t next_open(uint64_t name);

@@ -286,6 +286,19 @@ TEST(Joining, is_at_the_first_one_since_what_it_goes_on_from_was_written) {
   EXPECT_FALSE(then.searched(Join(61, {.call = 3}, {}, {62})).place());
 }
 
+// The others remove it when they have newer ones. That was taken for its being written: the team was refused, for it began at a change before that.
+TEST(Joining, is_at_the_first_one_at_all_where_it_goes_on_from_what_the_job_began_with) {
+  Written then;
+  then.change(64, 1, {.call = 3});
+  then.change(50, 1, {.call = 2});
+  then.change(65, 1, {.call = 3});
+  then.change(63, 1, {.call = 4});  // the removal of what was there before
+  then.change(50, 2, {.call = 2});
+  EXPECT_EQ(then.searched(Join(64, {.call = 3}, {}, {0})).place(), 0u);
+  EXPECT_EQ(then.searched(Join(50, {.call = 2}, {}, {0})).place(), 1u);
+  EXPECT_EQ(then.searched(Join(50, {.call = 2}, {}, {0, 65})).place(), 4u) << "a part of it is newer";
+}
+
 TEST(Joining, waits_for_the_next_change_and_that_has_to_be_it) {
   Written then;
   then.change(5, 1, {.call = 1, .at = 10});
