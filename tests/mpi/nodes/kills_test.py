@@ -196,6 +196,9 @@ class Job:
 
     def cut(self):
         node, seconds = self.random.choice([node for node in NODE_NAMES if node not in self.lost]), self.random.uniform(0.2, 4)
+        give_up = time.monotonic() + 30
+        while not self.has_begun() and self.process.poll() is None and time.monotonic() < give_up:  # MPICH's launcher waits for ever for what cannot reach it then
+            time.sleep(0.02)
         self.told[-1] += f" ({node} for {seconds:.1f} s)"
         self.cluster.link(node, "down")
         time.sleep(seconds)
