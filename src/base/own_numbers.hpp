@@ -9,15 +9,14 @@
 
 namespace holdfast::raw {
 
-// In the upper half of what the process may have, or from 512 on.
-inline int own_numbers_begin() {
-  static const int begin = [] {
-    struct rlimit most {};
-    const bool known = syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &most) == 0;
-    return int(known ? std::min<uint64_t>(512, most.rlim_cur / 2) : 512);
-  }();
-  return begin;
+// How many the process may have by now: programs change it.
+inline uint64_t allowed_numbers() {
+  struct rlimit most {};
+  return syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &most) == 0 ? most.rlim_cur : RLIM_INFINITY;
 }
+
+// In the upper half of what the process may have, or from 512 on.
+inline int own_numbers_begin() { return int(std::min<uint64_t>(512, allowed_numbers() / 2)); }
 
 // -1 and errno.
 inline int duplicate_out_of_the_way(int fd) {

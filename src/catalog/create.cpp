@@ -6,6 +6,7 @@
 
 #include "catalog/catalog.hpp"
 #include "catalog/creation.hpp"
+#include "catalog/descriptors.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/hidden_names.hpp"
 #include "catalog/path_keeper.hpp"
@@ -66,6 +67,17 @@ int most_of_pool(const Settings& settings) {
   const auto scheme = layout::Scheme::parse(settings.protect.value_or(""));
   const int wanted = std::max(settings.striping_factor.value_or(0), scheme ? scheme->width() : 1);
   return std::min({wanted, layout::max_pool_members, std::max(1, int(std::min<size_t>(settings.local.size(), layout::max_pool_members)))});
+}
+
+// However the file will be laid out.
+size_t most_members(Settings settings) {
+  if (!settings.local.empty()) return size_t(most_of_pool(settings));
+  const auto scheme = layout::Scheme::parse(settings.protect.value_or(""));
+  const size_t width = scheme ? size_t(scheme->width()) : 1, available = settings.targets.size();
+  settings.fit_layout_hints(int(available));
+  const auto factor = size_t(std::max(settings.striping_factor.value_or(0), 0));
+  if (available == 0) return width;
+  return factor > 0 ? std::min(factor, available) : available;
 }
 
 // striping_factor and start_iodevice against the `available` members (or, in a single directory, none to check).
@@ -514,7 +526,7 @@ Result<Located> create(const std::string& path, const Settings& settings, uint32
     const bool relative = entry.leads_to.front() != '/';
     return create(relative ? parent_of(full) + "/" + entry.leads_to : entry.leads_to, settings, mode, to_write);
   }
-  HF_TRY(keep_descriptors(full, std::max<size_t>(1, settings.local.empty() ? settings.targets.size() : size_t(most_of_pool(settings)))));
+  HF_TRY((to_write ? keep_descriptors_to_write : keep_descriptors)(full, most_members(settings)));
   return Creator(std::move(full), settings, mode, to_write).create();
 }
 

@@ -1,7 +1,6 @@
 #include "catalog/user_files.hpp"
 
 #include <stdio.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include "base/directory_entries.hpp"
 #include "base/node_path.hpp"
 #include "base/spare_numbers.hpp"
+#include "catalog/descriptors.hpp"
 #include "catalog/environment.hpp"
 #include "target/kernel_calls.hpp"
 
@@ -279,16 +279,34 @@ uint64_t file_system_magic(const std::string& path) {
 }
 
 Status no_descriptors(const std::string& path) {
-  return Status(Kind::io, fmt::format("{}: this process has no descriptors left; close files, or allow more (ulimit -n)", path), EMFILE);
+  return Status(Kind::io, fmt::format("{}: this process has no descriptors left for it; close files, or allow more (ulimit -n)", path), EMFILE);
 }
+
+namespace {
+// In a commit each member has its lock, its data, its records, a journal and a manifest open.
+int in_commit(size_t members) { return int(std::min<size_t>(5 * members + 8, raw::Spares::most)); }
+}  // namespace
+
+int least_descriptors(size_t members) { return raw::least_allowed(in_commit(members)); }
 
 Status keep_descriptors(const std::string& path, size_t members) {
   // Not even a file on one target is opened with so few. It was found out by one call after another, for seconds.
-  constexpr rlim_t too_few = 8;
-  struct rlimit most {};
-  if (::getrlimit(RLIMIT_NOFILE, &most) == 0 && most.rlim_cur <= too_few) return no_descriptors(path);
-  // In a commit each member has its lock, its data, its records, a journal and a manifest open.
-  return raw::keep_spares(int(5 * members + 8)) ? Status() : no_descriptors(path);
+  constexpr uint64_t too_few = 8;
+  if (raw::allowed_numbers() <= too_few) return no_descriptors(path);
+  const raw::Reserve reserve = raw::keep_spares(in_commit(members), raw::Need::to_read);
+  return reserve == raw::Reserve::kept ? Status() : no_descriptors(path);
+}
+
+Status keep_descriptors_to_write(const std::string& path, size_t members) {
+  switch (raw::keep_spares(in_commit(members), raw::Need::to_write)) {
+    case raw::Reserve::kept: return Status();
+    case raw::Reserve::none: return no_descriptors(path);
+    case raw::Reserve::forbidden: break;
+  }
+  return Status(Kind::io,
+                fmt::format("{}: a process that writes it needs {} descriptors, and this one may have {}; allow more (ulimit -n 1024)", path,
+                            least_descriptors(members), raw::allowed_numbers()),
+                EMFILE);
 }
 
 constexpr const char* made_from = "user.holdfast.made_from";

@@ -1,6 +1,7 @@
 #include "file/open.hpp"
 
 #include "catalog/catalog.hpp"
+#include "catalog/descriptors.hpp"
 #include "exchange/agree.hpp"
 
 namespace holdfast::file {
@@ -12,6 +13,10 @@ engine::Purpose access_of(const How& how, bool fresh) { return {.read = true, .w
 // Kind::exists where another process was first, and this one may have it as well.
 bool was_there(const Status& made, const How& how) { return made.kind() == Kind::exists && !how.exclusive; }
 
+Status keep_descriptors_to_write(const catalog::Located& located) {
+  return catalog::keep_descriptors_to_write(located.manifest.path, located.members.size());
+}
+
 }  // namespace
 
 Result<Found> find(const std::string& path, const How& how, const Settings& settings) {
@@ -19,6 +24,7 @@ Result<Found> find(const std::string& path, const How& how, const Settings& sett
   const bool fresh = how.make && located.ok();
   if (how.make && was_there(located.status(), how)) located = catalog::locate(path, settings);
   if (!located) return located.status();
+  if (how.write) HF_TRY(keep_descriptors_to_write(*located));
   return Found{std::move(*located), fresh};
 }
 
@@ -32,7 +38,8 @@ Result<Found> find_together(const std::string& path, const How& how, const Setti
   const bool fresh = ranks.all_max({ranks.rank() == 0 && how.make && located.ok()})[0] != 0;
   HF_TRY(exchange::agree(ranks, status));
   if (!fresh || ranks.rank() != 0) located = catalog::locate(path, settings);
-  HF_TRY(exchange::agree(ranks, located.status()));
+  status = located && how.write ? keep_descriptors_to_write(*located) : located.status();
+  HF_TRY(exchange::agree(ranks, status));
   return Found{std::move(*located), fresh};
 }
 

@@ -33,15 +33,18 @@ class Scene:
         self.files = os.path.join(directory, "files")
         os.mkdir(self.files)
         self.prefix = {"native": [], "buffers": [self.holdfast, "run", "--buffer", "4x1MiB", "--path", "*.dat*", "--"]}.get(way)
+        self.directory = directory
         if way == "protected":
-            targets = [os.path.join(directory, f"t{i}") for i in range(3)]
-            for target in targets:
-                os.mkdir(target)
-            self.targets = ",".join(targets)
-            self.prefix = [self.holdfast, "run", "--protect", "rs:2+1", "--striping-unit", "4096", "--targets", self.targets,
-                           "--path", "*.dat*", "--"]
+            self.protect("rs:2+1", 3)
         self.user = None
         self.said = ""  # on standard error, of all so far
+
+    def protect(self, scheme, targets):
+        places = [os.path.join(self.directory, f"{scheme.replace(':', '-')}-t{i}") for i in range(targets)]
+        for place in places:
+            os.makedirs(place, exist_ok=True)
+        self.targets = ",".join(places)
+        self.prefix = [self.holdfast, "run", "--protect", scheme, "--striping-unit", "4096", "--targets", self.targets, "--path", "*.dat*", "--"]
 
     def at(self, name):
         return os.path.join(self.files, name)
@@ -691,14 +694,69 @@ os.close(file)
 """
 
 
+LOWERED = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+"""
+# Where the limit is lowered while files are open, numbers of Holdfast's may become free for the program after that.
+FULL_FOR_A_WHILE = FULL.replace(', refused("y.dat"), refused("x.dat"), refused("/dev/null"))', ")").replace(' and refused("y.dat")', " and None")
+ANOTHER = """
+import os
+another = os.open("z.dat", os.O_RDWR | os.O_CREAT, 0o644)
+"""
+
+FULL_OF_LARGE_WRITES = """
+import os
+file = os.open("x.dat", os.O_RDWR | os.O_CREAT, 0o644)
+os.write(file, bytes(range(256)) * 12000), os.fsync(file)
+try:
+    while os.open("/dev/null", os.O_RDONLY):
+        pass
+except OSError as why:
+    print(why)
+for part in range(3):
+    print(os.pwrite(file, bytes([part]) * 2500000, part * 1000003), os.fsync(file))
+os.close(file)
+"""
+
+
+def full_tables_of_few(scene):
+    """Where a process may have few descriptors, no target is lost either: a file that would need more is not opened to be written."""
+    done = []
+    for scheme, targets, limit in (("mirror:2", 2, 48), ("rs:4+2", 6, 96)):
+        command = ("sh", "-c", f'ulimit -n {limit}; exec /usr/bin/python3 -c "$0"', FULL_OF_LARGE_WRITES)
+        if scene.way != "protected":
+            done += [scene.run(*command), scene.content("x.dat")]
+            os.unlink(scene.at("x.dat"))
+            continue
+        scene.protect(scheme, targets)
+        done.append(scene.run(*command))
+        code, said = scene.run(scene.holdfast, "status", scene.at("x.dat"), served=False)
+        if code != 0:
+            raise Failed(f"status of a file of {scheme} with {limit} descriptors: {code}, {said}")
+        done.append(scene.content("x.dat"))
+        scene.run(scene.holdfast, "rm", scene.at("x.dat"), served=False)
+    if scene.said:
+        raise Failed(f"was said: {scene.said}")
+    if scene.way == "protected":
+        code, _ = scene.run("sh", "-c", "ulimit -n 64; echo few > few.dat")
+        if code == 0 or "few.dat: a process that writes it needs 80 descriptors, and this one may have 64; allow more" not in scene.said:
+            raise Failed(f"a file that needs more is made with {code}: {scene.said}")
+        if os.listdir(scene.files):
+            raise Failed(f"what is refused leaves {os.listdir(scene.files)}")
+    return done
+
+
 def full_tables(scene):
     """A program that has used up all its descriptors is refused the next one, and what it has open serves on: on all targets."""
     done = []
-    for limit in (100, 1024):
-        done.append(scene.run("sh", "-c", f'ulimit -n {limit}; exec /usr/bin/python3 -c "$0"', FULL))
+    for limit, script in ((100, FULL), (1024, FULL), (1024, LOWERED + FULL), (1024, ANOTHER + LOWERED + FULL_FOR_A_WHILE)):
+        done.append(scene.run("sh", "-c", f'ulimit -n {limit}; exec /usr/bin/python3 -c "$0"', script))
         if any("no descriptors left" not in line for line in scene.said.splitlines()):
             raise Failed("something else was said")
-        for name in ("x.dat", "y.dat"):
+        for name in ("x.dat", "y.dat", "z.dat"):
+            if not os.path.exists(scene.at(name)):
+                continue
             scene.must_be_protected(name)
             code, said = scene.run(scene.holdfast, "status", scene.at(name), served=False) if scene.way == "protected" else (0, "")
             if code != 0:
@@ -713,6 +771,7 @@ def full_tables(scene):
 
 CASES = {
     "full_descriptor_tables": full_tables,
+    "full_descriptor_tables_of_few": full_tables_of_few,
     "files_that_posix_spawn_opens": spawned,
     "files_of_subprocesses": subprocesses,
     "emptied_environments": emptied_environments,

@@ -101,12 +101,12 @@ int main(void) {
   }
   wait_all();
   // Limits.
-  struct rlimit few = {40, 40}, small = {5000, 5000};
+  struct rlimit few = {64, 64}, small = {5000, 5000};
   if (fork() == 0) {
     setrlimit(RLIMIT_NOFILE, &few);
     int opened = 0;
     while (opened < 100 && open("h.dat", O_RDWR | O_CREAT, 0644) >= 0) ++opened;
-    say("opened", opened < 40 && opened > 10), say("limit", open("h.dat", O_RDWR) < 0), _exit(0);
+    say("opened", opened < 64 && opened > 10), say("limit", open("h.dat", O_RDWR) < 0), _exit(0);
   }
   wait_all();
   if (fork() == 0) {

@@ -1,6 +1,10 @@
 #include "base/spare_numbers.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <functional>
+#include <vector>
 
 namespace holdfast::raw {
 namespace {
@@ -28,6 +32,65 @@ TEST(Spares, who_waits_after_others_have_waited_in_vain_gives_up_soon) {
 TEST(Spares, nobody_waits_where_none_is_away) {
   Spares spares;
   EXPECT_EQ(waits(spares), 0);
+}
+
+void allow(uint64_t descriptors) {
+  const rlimit limit{descriptors, descriptors};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+void fill_the_table() {
+  while (dup(0) >= 0) continue;
+}
+
+// By Holdfast, for which the spare ones are closed.
+bool can_open(int count) {
+  while (count > 0 && raw::openat(AT_FDCWD, "/", O_PATH | O_CLOEXEC) >= 0) --count;
+  return count == 0;
+}
+
+// In a process of its own, for limits cannot be raised again.
+void apart(const std::function<void()>& test) { EXPECT_EXIT((test(), _exit(testing::Test::HasFailure())), testing::ExitedWithCode(0), ""); }
+
+TEST(Spares, a_writer_has_its_whole_reserve_or_is_refused) {
+  apart([] {
+    allow(uint64_t(least_allowed(38)));
+    lowest_own = own_numbers_begin();
+    EXPECT_EQ(keep_spares(38, Need::to_write), Reserve::kept);
+    for (int i = 0; i < open_beside(38) - 1; ++i) EXPECT_GE(lifted(dup(0)), left_to_program);
+    EXPECT_EQ(spares.kept, 38) << "what a file has open beside them, with their pattern, takes none";
+    fill_the_table();
+    EXPECT_TRUE(can_open(38));
+  });
+  apart([] {
+    allow(uint64_t(least_allowed(38)) - 1);
+    EXPECT_EQ(keep_spares(38, Need::to_write), Reserve::forbidden);
+    EXPECT_EQ(keep_spares(38, Need::to_read), Reserve::kept) << "who reads needs fewer";
+    EXPECT_EQ(spares.kept, (least_allowed(38) - 1) / 4);
+  });
+  apart([] {
+    allow(200);
+    std::vector<int> taken;
+    for (int i = 0; i < 170; ++i) taken.push_back(dup(0));
+    EXPECT_EQ(keep_spares(38, Need::to_write), Reserve::none);
+    for (int i = 0; i < 20; ++i) raw::close(taken[size_t(i)]);
+    EXPECT_EQ(keep_spares(38, Need::to_write), Reserve::kept) << "low numbers are free";
+  });
+}
+
+// The spare ones lay beyond it and made no room, or there were none at all.
+TEST(Spares, a_limit_that_the_program_lowers_is_followed) {
+  for (const bool had_some : {false, true})
+    apart([=] {
+      allow(1024);
+      lowest_own = own_numbers_begin();
+      EXPECT_EQ(keep_spares(had_some ? 18 : 0, Need::to_write), Reserve::kept);
+      allow(256);
+      EXPECT_EQ(keep_spares(18, Need::to_write), Reserve::kept);
+      EXPECT_EQ(lowest_own, 128);
+      fill_the_table();
+      EXPECT_TRUE(can_open(18));
+    });
 }
 
 }  // namespace

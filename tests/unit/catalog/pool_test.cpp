@@ -211,7 +211,7 @@ TEST_F(PoolTest, WhoHasNoDescriptorsLeftHearsOfThatAndNotOfLostNodes) {
     made = create(user("new"), settings, 0644).status();
   }
   for (const Status& status : {read, made}) {
-    EXPECT_TRUE(says(status, "this process has no descriptors left; close files, or allow more (ulimit -n)")) << status.sentence();
+    EXPECT_TRUE(says(status, "this process has no descriptors left for it; close files, or allow more (ulimit -n)")) << status.sentence();
     EXPECT_EQ(status.to_errno(), EMFILE);
   }
   EXPECT_FALSE(fs::exists(user("new")));
