@@ -118,6 +118,31 @@ class Doctor(Asking):
         self.assert_found("warn", "LD_LIBRARY_PATH", self.path("other/libmpi.so.40"), "load one MPI", env={"LD_LIBRARY_PATH": self.path("other")})
         self.assert_found("warn", "empty part", env={"LD_LIBRARY_PATH": ":" + self.path("words")})
 
+    def test_a_file_system_that_has_too_few_nodes_for_the_scheme(self):
+        before = self.tree()
+        scheme = {"HOLDFAST_PROTECT": "mirror:2"}
+        self.assert_found("fail", f"mirror:2 needs 2 distinct storage nodes and the file system of {self.dir} gives 1", "--targets", env=scheme)
+        self.assert_found("fail", f"the file system of {self.path('words')} gives 1", args=(self.path("words"),), env=scheme)
+        self.assert_found("ok", "a file of mirror:2 can be made", env={**scheme, "HOLDFAST_ALLOW_SHARED_TARGET": "1"})
+        self.assertEqual(self.tree(), before)
+
+    def test_too_few_open_files_for_the_scheme(self):
+        targets = ",".join(self.make_targets(6))
+        for limit, code, words in ((64, 1, "FAIL a process may have 64 open files, and one that writes files of rs:4+2 needs 80: ulimit -n 1024"),
+                                   (80, 0, "WARN a process may have 80 open files, which is few: ulimit -n 1024")):
+            done = subprocess.run([self.binary, "doctor", "--protect", "rs:4+2", "--targets", targets], cwd=self.dir, env=self.env,
+                                  capture_output=True, text=True, preexec_fn=lambda few=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (few, few)))
+            self.assertEqual(done.returncode, code, done)
+            self.assertIn(words.lower(), done.stdout.lower())
+
+    def test_few_addresses_for_the_scheme(self):
+        targets = ",".join(self.make_targets(6))
+        few = 1000000 << 10
+        done = subprocess.run([self.binary, "doctor", "--protect", "rs:4+2", "--targets", targets], cwd=self.dir, env=self.env,
+                              capture_output=True, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (few, few)))
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("a process may have 976.6 MiB of addresses, and may need 1.0 GiB: ulimit -v unlimited", done.stdout)
+
     def test_limits_that_are_small(self):
         def limits():
             resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))

@@ -21,6 +21,8 @@
 #include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/say.hpp"
+#include "catalog/catalog.hpp"
+#include "catalog/descriptors.hpp"
 #include "cli/command.hpp"
 #include "cli/files/sets.hpp"
 #include "cli/job/doctor_findings.hpp"
@@ -29,6 +31,7 @@
 #include "cli/job/program.hpp"
 #include "cli/log/site.hpp"
 #include "cli/output.hpp"
+#include "layout/geometry.hpp"
 #include "target/lane.hpp"
 #include "target/lock_reach.hpp"
 
@@ -209,14 +212,61 @@ Findings look_at_places(const DoctorOptions& options, const Settings& settings) 
   return found;
 }
 
-void look_at_open_files(Findings& found, size_t targets) {
+// A file in its own directory needs storage nodes of the file system's. Whether it has them, only making a file shows.
+Status try_a_protected_file(const std::string& directory, const Settings& settings) {
+  const std::string path = fmt::format("{}/.holdfast-doctor-{}", directory, ::getpid());
+  const Status made = catalog::create(path, settings, 0600).status();
+  if (made.ok()) return catalog::remove(path, settings);
+  std::string sentence = made.sentence();
+  for (size_t at; (at = sentence.find(path)) != std::string::npos;) sentence.replace(at, path.size(), directory);
+  return Status(made.kind(), std::move(sentence), made.sys_errno());
+}
+
+Findings look_at_protection(const DoctorOptions& options, const Settings& settings) {
+  Findings found("protection");
+  if (!settings.protect || !layout::Scheme::parse(*settings.protect) || !settings.targets.empty() || !settings.local.empty()) return found;
+  std::vector<std::string> directories;
+  for (const std::string& path : options.directories) directories.push_back(path_from_here(path));
+  if (directories.empty()) directories.push_back(path_from_here(""));
+  for (const std::string& path : directories) {
+    auto lane = target::make_companion_lane(path, std::chrono::milliseconds(settings.deadline_ms));
+    const Status tried = lane->run([path, settings] {
+      return ::access(path.c_str(), W_OK | X_OK) == 0 ? try_a_protected_file(path, settings) : Status(Kind::timed_out, "it has been told");
+    });
+    if (tried.ok()) found.ok(fmt::format("a file of {} can be made in {}", *settings.protect, path));
+    else if (tried.kind() != Kind::timed_out) found.fail(tried.sentence());
+  }
+  return found;
+}
+
+// Of a file of the settings' scheme; 0 where there is none.
+size_t members_of_file(const Settings& settings) {
+  const auto scheme = layout::Scheme::parse(settings.protect.value_or(""));
+  return scheme ? std::max(settings.targets.size(), size_t(scheme->width())) : 0;
+}
+
+// Each target is asked by a thread, for which the C library sets a heap and a stack aside. Hardly any of it is ever used.
+void look_at_addresses(Findings& found, const Settings& settings) {
+  constexpr rlim_t of_program = 256ull << 20, of_target = 128ull << 20;
+  rlimit limit = {};
+  const rlim_t least = of_program + of_target * members_of_file(settings);
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= least) return;
+  found.warn(
+      fmt::format("a process may have {} of addresses, and may need {}: ulimit -v unlimited", human_bytes(limit.rlim_cur), human_bytes(least)));
+}
+
+void look_at_open_files(Findings& found, const Settings& settings) {
   rlimit limit = {};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   // An MPI's own, and for some protected files one on each target.
-  const rlim_t least = 256 + 16 * targets;
+  const rlim_t enough = 256 + 16 * settings.targets.size();
+  const size_t members = members_of_file(settings);
+  const rlim_t least = members ? rlim_t(catalog::least_descriptors(members)) : 0;
   const std::string sentence = fmt::format("a process may have {} open files", limit.rlim_cur);
-  if (limit.rlim_cur >= least) found.ok(sentence);
-  else found.warn(fmt::format("{}, which is few: ulimit -n {}", sentence, std::max<rlim_t>(least, 1024)));
+  const std::string mend = fmt::format("ulimit -n {}", std::max<rlim_t>(enough, 1024));
+  if (limit.rlim_cur < least) found.fail(fmt::format("{}, and one that writes files of {} needs {}: {}", sentence, *settings.protect, least, mend));
+  else if (limit.rlim_cur < enough) found.warn(fmt::format("{}, which is few: {}", sentence, mend));
+  else found.ok(sentence);
 }
 
 void look_at_shared_memory(Findings& found) {
@@ -232,7 +282,8 @@ void look_at_shared_memory(Findings& found) {
 
 Findings look_at_limits(const Settings& settings) {
   Findings found("limit");
-  look_at_open_files(found, settings.targets.size());
+  look_at_open_files(found, settings);
+  look_at_addresses(found, settings);
   look_at_shared_memory(found);
   rlimit limit = {};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
@@ -321,6 +372,7 @@ int doctor(const DoctorOptions& options) {
   found.add(look_at_mpis());
   found.add(look_at_places(options, settings));
   found.add(look_at_nodes(settings, options.hosts));
+  if (loaded && loaded->check().ok()) found.add(look_at_protection(options, settings));
   found.add(look_at_limits(settings));
   found.add(look_at_environment(loaded));
   options.json ? print_for_machines(found) : print_for_people(found);
@@ -337,7 +389,7 @@ void add_doctor(CLI::App& app, int& code) {
   options->settings.add(*sub, "targets", "Directories that are to be targets; NODE:DIR is asked for at that node's agent");
   options->settings.add(*sub, "local", "The directory that each node is to give");
   sub->add_option("--hosts", options->hosts, "The nodes that give it, where no resource manager says it")->type_name("LIST|FILE");
-  for (const char* key : {"domains", "protect", "log_directory"}) options->settings.add(*sub, key);
+  for (const char* key : {"domains", "protect", "allow_shared_target", "log_directory"}) options->settings.add(*sub, key);
   options->settings.add_waiting(*sub);
   options->settings.add_config(*sub);
   sub->footer(
