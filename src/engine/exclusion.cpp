@@ -1,6 +1,7 @@
 #include "engine/exclusion.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <map>
@@ -84,7 +85,8 @@ Status not_held(const Attempt& attempt, const Members& members, const catalog::L
   return Status(Kind::lost,
                 fmt::format("{}: its lock cannot be taken on enough targets to exclude other programs ({}); mend the targets, or use directories "
                             "where files can be locked and written",
-                            located.manifest.path, why));
+                            located.manifest.path, why),
+                attempt.failure.sys_errno() == EMFILE ? EMFILE : 0);
 }
 
 constexpr const char* leader_suffix = ".first";

@@ -1,10 +1,12 @@
 #include "engine/manifest_store.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 #include <fmt/format.h>
 
 #include "catalog/torn_creation.hpp"
+#include "catalog/user_files.hpp"
 #include "engine/out_of_reach.hpp"
 #include "engine/waiting.hpp"
 
@@ -148,6 +150,9 @@ Result<ManifestReading> read_manifest(Members& members, const catalog::Located& 
   // commit between the two looks like one to members that do not answer.
   auto sidecar = located.path_keeper ? located.path_keeper->sidecar() : Result<Manifest>(Status(Kind::not_found, "no sidecar"));
   Copies copies = collect_one_commit(members, located);
+  // Nothing is known of a member for which this process has no descriptor. Taken for lost, it would be written down as stale.
+  const auto lacks = [](const Status& answer) { return answer.sys_errno() == EMFILE; };
+  if (std::any_of(copies.answers.begin(), copies.answers.end(), lacks)) return catalog::no_descriptors(located.manifest.path);
   const bool of_this_file = sidecar.ok() && sidecar->file_id == located.manifest.file_id;
   if (of_this_file && settings.accept_epoch == 0) pass_over_what_never_counted(copies, located, *sidecar);
   ManifestReading reading;
@@ -207,7 +212,7 @@ void lose_stale_members(Members& members, const ManifestReading& reading) {
   for (int member = 0; member < members.count(); ++member) {
     lose_if_stale(members, member, reading.manifest.members[size_t(member)]);
     if (!members.available(member)) continue;  // or was not asked
-    if (!reading.answers[member].ok()) members.lose(member, reading.answers[member].sentence());
+    if (!reading.answers[member].ok()) members.lose(member, reading.answers[member]);
     else if (reading.epochs[member] < reading.manifest.settled_epoch)
       // A crash can leave a copy behind, but not behind what was once durable: this is an old one that was put back.
       members.lose(member, fmt::format("stale: it holds epoch {} of {}", reading.epochs[member], reading.manifest.epoch));
@@ -220,8 +225,10 @@ Status check_losses(const Members& members, const Manifest& manifest) {
     return Status(Kind::lost, fmt::format("{}: the ranks together have found more than {} targets late, and {} tolerates no more; here: {}",
                                           manifest.path, scheme.m, scheme.name(), members.describe_lost()));
   if (members.lost_count() <= scheme.m) return Status();
-  return Status(Kind::lost, fmt::format("{}: {} targets are {} and {} tolerates only {}: {}", manifest.path, members.lost_count(),
-                                        what_missing_ones_are(members), scheme.name(), scheme.m, members.describe_lost()));
+  return Status(Kind::lost,
+                fmt::format("{}: {} targets are {} and {} tolerates only {}: {}", manifest.path, members.lost_count(), what_missing_ones_are(members),
+                            scheme.name(), scheme.m, members.describe_lost()),
+                members.reason());
 }
 
 namespace {

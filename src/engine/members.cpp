@@ -1,6 +1,7 @@
 #include "engine/members.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -333,6 +334,7 @@ void Members::lose(int member, const std::string& why) {
 void Members::lose(int member, const Status& why) {
   const bool was_there = available(member), late = patient_ && why.kind() == Kind::timed_out && why.sys_errno() == 0;
   if (late && !was_there) return;
+  if (was_there && why.sys_errno() == EMFILE) unopened_.add(member);
   lose(member, why.sentence());
   if (!late) return;
   late_since_ += late_.none();
@@ -356,6 +358,7 @@ bool Members::has_come_back(int member) {
 void Members::take_back(int member) {
   late_.remove(member);
   lost_.remove(member);
+  unopened_.remove(member);
   lanes_->take_back(member);
   members_[member].why.clear();
 }
@@ -450,6 +453,8 @@ std::vector<Status> Members::ask_each(const std::function<MemberCall(int)>& make
   }
   return answers;
 }
+
+int Members::reason() const { return lost_count() > may_miss_ && (lost_ - unopened_).count() <= may_miss_ ? EMFILE : 0; }
 
 std::string Members::describe_lost() const {
   std::string text;

@@ -203,6 +203,8 @@ class Members {
   // Whether those that are lost had no space left, all of them.
   bool lost_for_space() const { return lost_.any() && (lost_ - full_).none(); }
   bool full(int member) const { return full_.has(member); }  // lost, because it had no space left
+  // EMFILE where too many are lost only because this process had no descriptor for some of them; else 0.
+  int reason() const;
   // "target /a (why); target /b (why)", with those that could not be read when they were last asked to: for messages.
   std::string describe_lost() const;
 
@@ -230,7 +232,7 @@ class Members {
   };
   std::vector<State> members_;
   std::shared_ptr<target::LaneGroup> lanes_;
-  MemberSet lost_, full_, late_;  // these two of those that are lost
+  MemberSet lost_, full_, unopened_, late_;  // these three of those that are lost
   uint64_t late_since_ = 0;
   uint64_t ahead_round_ = 0;
   int may_miss_ = 0;

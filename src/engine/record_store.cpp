@@ -1,6 +1,7 @@
 #include "engine/record_store.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 
 #include <fmt/format.h>
@@ -42,10 +43,25 @@ Result<RowRecord> RecordStore::get(uint64_t row) {
   HF_TRY(load(row / rows_at_once_ * rows_at_once_, rows_at_once_));
   if (is_hole(row)) return RowRecord{row, 0, {}};
   auto it = cache_.find(row);
-  if (it == cache_.end())
-    return Status(Kind::lost,
-                  fmt::format("row {} of {}: its record cannot be read from any target ({})", row, located_.manifest.path, members_.describe_lost()));
-  return it->second;
+  return it == cache_.end() ? Result<RowRecord>(unreadable(row)) : it->second;
+}
+
+// What each member answered when it was asked last.
+Status RecordStore::unreadable(uint64_t row) const {
+  std::string why;
+  int asked = 0, no_descriptor = 0;
+  for (const int member : holders(row)) {
+    const Status& answer = answers_[size_t(member)];
+    const bool available = members_.available(member);
+    why += fmt::format("{}{} ({})", why.empty() ? "" : "; ", members_.path(member),
+                       !available    ? members_.why(member)
+                       : answer.ok() ? "what it has does not verify"
+                                     : answer.sentence());
+    asked += available && !answer.ok();
+    no_descriptor += available && answer.sys_errno() == EMFILE;
+  }
+  return Status(Kind::lost, fmt::format("row {} of {}: its record cannot be read from any target: {}", row, located_.manifest.path, why),
+                asked > 0 && no_descriptor == asked ? EMFILE : members_.reason());
 }
 
 // What a member answered: slots one after another, without what lies beyond the object's end.
@@ -88,6 +104,7 @@ Status RecordStore::load(uint64_t first_row, uint64_t rows) {
       return Status();
     };
   });
+  answers_ = answers;
   if (located_.manifest.geometry.is_wide()) {
     take_wide(first_row, rows, *slots, answers);
     return Status();

@@ -41,6 +41,7 @@ class RecordStore {
   };
   std::vector<Asked> asked_for(uint64_t first_row, uint64_t rows) const;
   Status load(uint64_t first_row, uint64_t rows);
+  Status unreadable(uint64_t row) const;
   void take_wide(uint64_t first_row, uint64_t rows, std::span<const Slots> slots, std::span<const Status> answers);
   std::optional<layout::RowRecord> newest_of(uint64_t row, std::span<const Slots> slots, std::span<const Status> answers) const;
   bool is_hole(uint64_t row) const;
@@ -51,6 +52,7 @@ class RecordStore {
   size_t slot_bytes_;
   uint64_t rows_at_once_;
   uint64_t version_ = 0;
+  std::vector<Status> answers_;  // of the members, when they were asked last
   std::unordered_map<uint64_t, layout::RowRecord> cache_;
   // Beyond the end of all members' objects, as far as was read: first row to the one behind the last. What is in `cache_` counts first.
   std::map<uint64_t, uint64_t> holes_;

@@ -116,8 +116,10 @@ Status lost_row(const Members& members, const layout::Manifest& manifest, uint64
   const layout::Scheme& scheme = manifest.geometry.scheme;
   std::string which = members.describe_lost();
   for (const int member : damaged) which += fmt::format("{}{} (it is damaged there)", which.empty() ? "" : "; ", members.path(member));
-  return Status(kind, fmt::format("row {} of {}: more than {} of its {} units are {}: {}", row, manifest.path, scheme.m, scheme.width(),
-                                  what_missing_ones_are(members), which));
+  return Status(kind,
+                fmt::format("row {} of {}: more than {} of its {} units are {}: {}", row, manifest.path, scheme.m, scheme.width(),
+                            what_missing_ones_are(members), which),
+                members.reason());
 }
 
 }  // namespace holdfast::engine

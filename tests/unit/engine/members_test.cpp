@@ -1,4 +1,6 @@
 // Which members are believed, and what a settle of one vouches for.
+#include <cerrno>
+
 #include "engine/manifest_store.hpp"
 #include "unit/engine/scene.hpp"
 #include "unit/target/forwarding_target.hpp"
@@ -235,6 +237,59 @@ TEST_F(Members, hold_no_damage_where_another_has_rewritten_a_row) {
   auto seen = reader.try_read(0, 2 * row);
   ASSERT_TRUE(seen.ok()) << seen.status().sentence();
   EXPECT_TRUE(all_are(*seen, 2));
+}
+
+// This process has no descriptor for what lies there.
+class Unopened final : public target::ForwardingTarget {
+ public:
+  using ForwardingTarget::ForwardingTarget;
+  Result<std::shared_ptr<target::Object>> open(const std::string&, target::OpenMode, target::Pages) override { return none(); }
+  Result<Bytes> get(const std::string&, uint64_t) override { return none(); }
+  static Status none() { return Status::from_errno(EMFILE, "a member"); }
+};
+
+class WithoutDescriptors : public testing::Test {
+ protected:
+  WithoutDescriptors() {
+    Opener writer(world, true);
+    writer.write(0, 10, 1);
+    writer.close();
+  }
+  catalog::Located located(size_t unopened) {
+    catalog::Located found = world.locate();
+    for (size_t i = 0; i < unopened; ++i) found.members[i].target = std::make_shared<Unopened>(found.members[i].target);
+    return found;
+  }
+  World world{"rs:2+1"};
+};
+
+// It was taken for lost, and the next manifest called it stale.
+TEST_F(WithoutDescriptors, a_member_whose_manifest_cannot_be_opened_is_not_lost) {
+  const catalog::Located found = located(1);
+  engine::Members members(found);
+  const auto reading = engine::read_manifest(members, found, world.settings);
+  EXPECT_EQ(reading.status().to_errno(), EMFILE) << reading.status().sentence();
+  EXPECT_TRUE(members.lost().none());
+}
+
+// The parentheses were empty.
+TEST_F(WithoutDescriptors, a_record_that_cannot_be_read_says_what_each_member_answered) {
+  Parts parts(located(3));
+  const auto record = parts.records.get(0);
+  EXPECT_EQ(record.status().to_errno(), EMFILE);
+  EXPECT_NE(record.status().sentence().find("from any target: /t0 (a member: Too many open files); /t1 (a member: Too many"), std::string::npos)
+      << record.status().sentence();
+}
+
+TEST_F(WithoutDescriptors, losses_that_are_the_process_s_own_are_told_as_such) {
+  const catalog::Located found = located(0);
+  engine::Members members(found), broken(found);
+  for (int member : {0, 1}) {
+    members.lose(member, Unopened::none());
+    broken.lose(member, Status::from_errno(EIO, "a member"));
+  }
+  EXPECT_EQ(engine::check_losses(members, found.manifest).to_errno(), EMFILE);
+  EXPECT_EQ(engine::check_losses(broken, found.manifest).to_errno(), EIO);
 }
 
 }  // namespace
