@@ -104,8 +104,8 @@ std::unique_ptr<Checkpoints> Checkpoints::make(const Settings& settings, checkpo
   return std::unique_ptr<Checkpoints>(new Checkpoints(std::move(state)));
 }
 
-// As catalog::absolute_path.
-std::string Checkpoints::State::absolute_path(const std::string& path) {
+// catalog::absolute_path() again, without its look where the directory is that of the call before.
+std::string Checkpoints::State::path_by_last_directory(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string name = path.substr(slash + 1);
   const bool has_parent = slash != std::string::npos && slash > 0 && !name.empty() && name != "." && name != "..";
@@ -131,7 +131,7 @@ std::optional<Checkpoints::File> Checkpoints::match(const std::string& path, boo
   const checkpoint::Patterns& patterns = state_->patterns;
   const bool by_name = patterns.may_be(std::string_view(path).substr(path.rfind('/') + 1));
   if (!by_name && !(follow && catalog::read_link(path))) return {};
-  std::string full = by_name ? state_->absolute_path(path) : catalog::resolved_path(path);
+  std::string full = by_name ? state_->path_by_last_directory(path) : catalog::resolved_path(path);
   const auto named = patterns.match(full);
   if (!named) return {};
   return File{*named, std::move(full)};

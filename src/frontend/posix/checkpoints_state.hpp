@@ -61,7 +61,7 @@ struct Checkpoints::State {
     uint64_t device = 0, inode = 0;
     bool is_still(const std::string& by_program) const;
   };
-  std::string absolute_path(const std::string& path);
+  std::string path_by_last_directory(const std::string& path);
 
   bool is_visible(const layout::Version& version, const std::set<std::string>& beside) const;
   // Its older versions have the same name, and other ranks write it: alone, or together, of which only those that were there are told.
