@@ -10,7 +10,7 @@
 
 namespace holdfast::redundant {
 
-inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 9, secret, {}}; }
+inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 10, secret, {}}; }
 
 enum class Word : uint16_t {
   // to the hub
@@ -74,6 +74,7 @@ enum class Word : uint16_t {
   // between twins: the sender waits for the outcome of its `number`-th call on the subject, or for that answer; `rank`: its Claim::Proof; payload: which call
   waits_in_call,
   waits_for_answer,
+  child,  // to the hub, from what a replica of the team has started, and back when it is heard; `number`: ChildDoes; payload: a line for the user
 };
 
 // What the receiver was about to do, with the call that has that outcome.

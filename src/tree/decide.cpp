@@ -56,13 +56,16 @@ bool is_of_the_system(const std::string& path) {
   return path.starts_with("/dev/") || path.starts_with("/proc/") || path.starts_with("/sys/");
 }
 
-bool is_of_this_process(const std::string& path) {
+bool is_temporary(const std::string& path) {
   const std::string chosen = environment_variable("TMPDIR");
   const auto lies_in = [&](std::string_view directory) {
     return !directory.empty() && path.starts_with(directory) && (directory.back() == '/' || path.substr(directory.size(), 1) == "/");
   };
-  if (!lies_in("/tmp") && !lies_in("/var/tmp") && !lies_in("/run") && !lies_in("/dev/shm") && !lies_in(chosen)) return false;
-  return tells_a_process(::getpid()) && find_number(path, std::to_string(::getpid())) != std::string::npos;
+  return lies_in("/tmp") || lies_in("/var/tmp") || lies_in("/run") || lies_in("/dev/shm") || lies_in(chosen);
+}
+
+bool is_of_this_process(const std::string& path) {
+  return is_temporary(path) && tells_a_process(::getpid()) && find_number(path, std::to_string(::getpid())) != std::string::npos;
 }
 
 bool is_meant(const Settings& settings, const std::string& path, const Scope& scope) {

@@ -37,6 +37,8 @@ inline constexpr Scope plain_calls{.all_without_globs = false,
 bool is_of_the_system(const std::string& path);
 // A temporary file that this process alone knows. Its number is in the path, standing by itself, and the path lies where such files are kept.
 bool is_of_this_process(const std::string& path);
+// It lies below a directory for temporary files.
+bool is_temporary(const std::string& path);
 // Whether the policy speaks of a file at this absolute path at all, whatever is asked for it. Nothing but a look at the settings where there
 // are no globs.
 bool is_meant(const Settings& settings, const std::string& path, const Scope& scope);

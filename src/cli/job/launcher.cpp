@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "base/config.hpp"
+#include "base/launcher_names.hpp"
 #include "cli/job/program.hpp"
 
 namespace holdfast::cli {
@@ -22,12 +23,6 @@ namespace {
 
 constexpr char library_prefix[] = "libholdfast-";
 constexpr char all_calls_prefix[] = "libholdfast_all-";
-
-bool is_launcher(const std::string& name) {
-  for (const char* stem : {"mpirun", "mpiexec", "orterun", "prterun"})
-    if (name == stem || name.starts_with(std::string(stem) + ".")) return true;
-  return false;
-}
 
 std::string real_path(const std::string& path) {
   char whole[PATH_MAX];
@@ -116,7 +111,7 @@ std::optional<Mpi> mpi_of_program(const std::string& program) {
 
 std::optional<Mpi> mpi_of_launcher(const std::string& launcher) {
   auto path = find_on_path(launcher);
-  if (!path || !(is_launcher(base_name(*path)) || is_launcher(base_name(real_path(*path))))) return std::nullopt;
+  if (!path || !(is_mpi_launcher(base_name(*path)) || is_mpi_launcher(base_name(real_path(*path))))) return std::nullopt;
   auto text = output_of({*path, "--version"});
   auto mpi = text ? mpi_of_version_text(*text) : std::nullopt;
   if (!mpi) return std::nullopt;
@@ -236,7 +231,7 @@ std::vector<Launcher> launchers_on_path() {
   std::istringstream path(environment_variable("PATH"));
   for (std::string directory; std::getline(path, directory, ':');)
     for (const std::string& word : names_in(directory.empty() ? "." : directory)) {
-      const auto file = is_launcher(word) && seen.insert(word).second ? find_on_path(word) : std::nullopt;
+      const auto file = is_mpi_launcher(word) && seen.insert(word).second ? find_on_path(word) : std::nullopt;
       if (!file) continue;
       auto same = std::find_if(launchers.begin(), launchers.end(), [&](const Launcher& l) { return real_path(l.file) == real_path(*file); });
       if (same == launchers.end()) same = launchers.insert(same, {*file, {}});

@@ -22,6 +22,7 @@
 
 #include "base/config.hpp"
 #include "base/cores.hpp"
+#include "base/launcher_names.hpp"
 #include "base/say.hpp"
 #include "base/shell_word.hpp"
 #include "checkpoint/pattern.hpp"
@@ -494,7 +495,9 @@ namespace {
 // What it starts would be replicas of nothing: only programs behind a launcher that is known are told which rank they are.
 Status check_launcher(const Teams& teams) {
   const std::string& first = teams.command[0];
-  if (teams.mpi.launcher || base_name(first) == "srun" || teams.mpi.name == "posix" || detect_mpi({first}).name != "posix") return {};
+  const bool is_known = teams.mpi.launcher || base_name(first) == "srun";
+  const bool is_no_launcher = !starts_ranks(base_name(first)) && (teams.mpi.name == "posix" || detect_mpi({first}).name != "posix");
+  if (is_known || is_no_launcher) return {};
   return Status(Kind::invalid,
                 fmt::format("'{}' is no launcher that --replicas knows: begin with mpirun, mpiexec, orterun or prterun (also by a path, or as "
                             "mpirun.openmpi), or with srun; put other words behind it",

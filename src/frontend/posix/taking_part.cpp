@@ -1,21 +1,29 @@
 #include "frontend/posix/taking_part.hpp"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/config.hpp"
+#include "base/config_variables.hpp"
+#include "base/launcher_names.hpp"
 #include "base/raw_syscalls.hpp"
+#include "base/shell_word.hpp"
 #include "frontend/posix/this_program.hpp"
+#include "redundant/child.hpp"
 #include "redundant/membership/output.hpp"
 #include "redundant/twins/replica.hpp"
 #include "service/helper_process.hpp"
@@ -67,6 +75,11 @@ Status join_output(const std::string& orders, const std::string& rank) {
   return Status();
 }
 
+std::string own_rank() {
+  const std::string rank = rank_of_environment();
+  return rank.empty() ? environment_variable("HOLDFAST_RANK") : rank;  // from `holdfast run`, for a serial program
+}
+
 [[noreturn]] void end(const Status& status) {
   const std::string line = fmt::format("{}{}\n", redundant::cannot_take_part, status.sentence());
   (void)raw::write(STDERR_FILENO, line.data(), line.size());
@@ -74,19 +87,74 @@ Status join_output(const std::string& orders, const std::string& rank) {
   __builtin_unreachable();
 }
 
+// What this process is in the place of, or a child of. Nothing: of no replica, or a launcher that `holdfast run` has started.
+std::optional<redundant::TeamOrders> orders_of_another() {
+  const auto orders = redundant::parse_orders(environment_variable(redundant::child_variable));
+  if (orders) return orders;
+  const auto own = redundant::parse_orders(environment_variable(redundant::orders_variable));
+  return own && own->image > 0 ? own : std::nullopt;
+}
+
+std::string name_of_program() {
+  char path[PATH_MAX];
+  const ssize_t bytes = raw::readlinkat(AT_FDCWD, "/proc/self/exe", path, sizeof path);
+  const std::string_view whole(path, bytes > 0 ? size_t(bytes) : 0);
+  return std::string(whole.substr(whole.rfind('/') + 1));
+}
+
+// Only asks: nothing is started.
+bool only_asks(char* const* words) {
+  constexpr std::string_view questions[] = {"--version", "-version", "-V", "--help", "-help", "-h", "--usage", "-info", "--info"};
+  return !words[0] || !words[1] || std::count(std::begin(questions), std::end(questions), std::string_view(words[1])) > 0;
+}
+
+// As a person types it.
+std::string text_of(char* const* words) {
+  constexpr size_t most = 200;
+  std::string text;
+  for (; *words; ++words) text += (text.empty() ? "" : " ") + shell_word(*words);
+  return text.size() > most ? text.substr(0, text.rfind(' ', most)) + " ..." : text;
+}
+
 }  // namespace
+
+void refuse_to_start_ranks(char* const* words) {
+  const auto orders = orders_of_another();
+  if (!orders || !starts_ranks(name_of_program()) || only_asks(words)) return;
+  const std::string rank = own_rank(), command = text_of(words);
+  const std::string line = fmt::format(
+      "rank {} starts a launcher of its own ({}): its ranks would be no replicas, and write their files once in each team; name the launcher in the "
+      "command, as holdfast run --replicas {} {}",
+      rank.empty() ? "0" : rank, words[0], orders->teams, command);
+  const Status told = redundant::tell_of_child(*orders, redundant::ChildDoes::starts_ranks, line, orders->deadline_ms);
+  if (!told.ok()) end(Status(told.kind(), line));
+  syscall(SYS_exit_group, refused);
+}
+
+bool tell_of_write(const std::string& path, bool nodes_share_it) {
+  constexpr uint64_t patience_ms = 2000;
+  const auto orders = redundant::parse_orders(environment_variable(redundant::child_variable));
+  if (!orders) return true;
+  if (orders->apart && !nodes_share_it) return false;
+  const std::string rank = own_rank();
+  const std::string line = fmt::format(
+      "rank {} has started {}, which is no replica: it writes {} once in each team, and so does all that is started; let the rank write it, or "
+      "name the program in the command of holdfast run --replicas",
+      rank.empty() ? "0" : rank, name_of_program(), path);
+  (void)redundant::tell_of_child(*orders, redundant::ChildDoes::writes, line, patience_ms);
+  return true;
+}
 
 void take_part() {
   static std::atomic<bool> done{false};
   const std::string text = environment_variable(redundant::orders_variable);
   if (text.empty() || done.exchange(true)) return;
-  std::string rank = rank_of_environment();
-  if (rank.empty()) rank = environment_variable("HOLDFAST_RANK");  // from `holdfast run`, for a serial program
+  const std::string rank = own_rank();
   if (rank.empty()) {
     done = false;
     return;
   }
-  forget_environment_variable(redundant::orders_variable);  // what this process starts is no replica
+  rename_environment_variable(redundant::orders_variable, redundant::child_variable);  // what this process starts is no replica
   const auto orders = redundant::parse_orders(text);
   if (!orders) end(Status(Kind::invalid, "its orders make no sense"));
   const Status joined = redundant::Replica::join(*orders, std::atoi(rank.c_str()), 0, about_this_program(rank == "0"));

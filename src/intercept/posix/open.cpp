@@ -12,6 +12,7 @@
 #include "intercept/posix/alike.hpp"
 #include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
+#include "intercept/posix/children.hpp"
 #include "intercept/posix/copies.hpp"
 #include "intercept/posix/decided.hpp"
 #include "intercept/posix/descriptor_names.hpp"
@@ -243,6 +244,8 @@ bool concerns(int directory, const char* path, int flags) {
 
 bool is_coordinated(int directory, const char* path, int flags) {
   const redundant::Replica* const replica = redundant::Replica::now();
+  if (is_child_of_replica.load(std::memory_order_relaxed) && inside == 0 && path && writes(flags)) [[unlikely]]
+    tell_of_write(directory, path);
   if (!replica || in_mpi_calls > 0 || inside > 0 || !path || !asks_for_content(flags)) [[likely]]
     return false;
   const OurCode ours_now;

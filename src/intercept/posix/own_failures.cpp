@@ -27,7 +27,7 @@ namespace {
 
 redundant::Replica* replica_that_asks() { return in_mpi_calls > 0 ? nullptr : redundant::Replica::now(); }
 
-std::string path_of(int fd) {
+std::string path_of_number(int fd) {
   char path[PATH_MAX];
   const ssize_t bytes = raw::readlinkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", fd).c_str(), path, sizeof path);
   return {path, size_t(std::max<ssize_t>(bytes, 0))};
@@ -56,7 +56,7 @@ int64_t failure_of_all(int fd, int kind, int64_t place, int64_t answer) {
   if (!replica || inside > 0 || is_watched(fd) || raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode)) return errno = error, answer;
   const OurCode ours_now;
   const int64_t at = place >= 0 ? place : int64_t(raw::lseek(fd, 0, SEEK_CUR)) - std::max<int64_t>(answer, 0);
-  const std::string path = path_of(fd);
+  const std::string path = path_of_number(fd);
   errno = error;
   if (tree::is_of_the_system(path)) return answer;
   return ask(*replica, path, fmt::format("{} at {}", kind, at), answer);

@@ -12,6 +12,8 @@
 #include "frontend/posix/own_code.hpp"
 #include "frontend/posix/taking_part.hpp"
 #include "intercept/posix/as_one.hpp"
+#include "intercept/posix/children.hpp"
+#include "redundant/child.hpp"
 #include "redundant/orders.hpp"
 
 namespace {
@@ -32,12 +34,18 @@ void have_addresses_as_they_are(char** words, char** environment) {
 }
 
 __attribute__((constructor(103))) void replica_at_load(int, char** words, char** environment) {
-  if (environment_variable(redundant::orders_variable).empty()) return;
+  const bool has_orders = !environment_variable(redundant::orders_variable).empty();
+  if (!has_orders && environment_variable(redundant::child_variable).empty()) return;
+  {
+    const frontend::posix::OurCode ours_now;
+    frontend::posix::refuse_to_start_ranks(words);
+  }
+  if (!has_orders) return intercept::posix::is_child_of_replica = true, void();
   have_addresses_as_they_are(words, environment);
   const bool is_mpi = dlsym(RTLD_NEXT, "PMPI_Init") != nullptr;
   if (!is_mpi && environment_variable("HOLDFAST_RANK").empty()) return;
   const frontend::posix::OurCode ours_now;
-  pthread_atfork([] { intercept::posix::refuse_a_process_while_behind(nullptr); }, nullptr, nullptr);
+  pthread_atfork([] { intercept::posix::refuse_a_process_while_behind(nullptr); }, nullptr, [] { intercept::posix::is_child_of_replica = true; });
   frontend::posix::take_part();
 }
 

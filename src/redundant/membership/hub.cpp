@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "redundant/child.hpp"
 #include "redundant/membership/appenders.hpp"
 #include "redundant/membership/awaiting.hpp"
 #include "redundant/membership/likeness.hpp"
@@ -110,6 +111,7 @@ class Hub {
   void hear_complaints(int64_t now);
   void came_of_output(Talk& talk, const Frame& frame);
   void refused(const Talk& talk, const Frame& frame);
+  void came_of_child(const Talk& talk, const Frame& frame);
   void deliver_fresh(const Frame& frame);
   void deliver(uint32_t rank, uint64_t stream, Bytes bytes);
   void let_out_the_last(bool has_ended = false);
@@ -266,6 +268,7 @@ void Hub::came(Talk& talk, const Frame& frame) {
     go_on();
     return look_whether_done();
   }
+  if (frame.word == Word::child) return came_of_child(talk, frame);
   if (frame.word == Word::join) joins(talk, frame);
   if (!talk.process_) return;
   if (members_->is_lost(talk.process_->team)) return;  // its time runs out
@@ -294,6 +297,16 @@ void Hub::came(Talk& talk, const Frame& frame) {
   if (frame.word == Word::log_ends) follow(members_->log_ends(std::string(text_of(frame.payload))));
   if (frame.word == Word::note && notes_.size() < most_notes) notes_.emplace(text_of(frame.payload));
   if (frame.word != Word::alive || members_->follows(talk.process_->team) >= 0) show();
+}
+
+// It waits for the answer before it goes on, or ends.
+void Hub::came_of_child(const Talk& talk, const Frame& frame) {
+  const std::string line(text_of(frame.payload));
+  const bool starts = frame.number == uint64_t(ChildDoes::starts_ranks);
+  follow(starts ? members_->starts_ranks(frame.team, line) : members_->writes_by_child(frame.team, line));
+  Frame heard = frame;
+  heard.payload.clear();
+  (void)send_frame(talk.socket_.get(), heard, MSG_DONTWAIT);
 }
 
 void Hub::deliver_fresh(const Frame& frame) {

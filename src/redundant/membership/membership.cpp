@@ -324,12 +324,22 @@ Orders Membership::differs_unproven(int team, int rank, const std::string& what,
   return lose(team, -1, fmt::format("rank {} of team {} does not go on as the others do: {}", rank, team, what));
 }
 
-Orders Membership::stop(std::string line) {
+Orders Membership::stop(std::string line, Verdict verdict) {
   over_ = true;
   Orders orders{{.what = Order::say, .line = std::move(line)}};
   for (int team = 0; team < teams(); ++team) orders.push_back({.what = Order::kill, .team = team});
-  orders.push_back({.what = Order::finish, .code = replicas_differ});
+  orders.push_back({.what = Order::finish, .code = verdict});
   return orders;
+}
+
+Orders Membership::starts_ranks(int team, const std::string& line) {
+  if (over_ || is_lost(team)) return {};
+  return stop(line, not_replicable);
+}
+
+Orders Membership::writes_by_child(int team, const std::string& line) {
+  if (over_ || is_lost(team) || std::exchange(told_of_children_, true)) return {};
+  return {{.what = Order::say, .line = line}};
 }
 
 Orders Membership::is_unlike(int team, int rank, const std::string& how) {

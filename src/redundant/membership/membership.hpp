@@ -19,7 +19,7 @@
 namespace holdfast::redundant {
 
 // Of the job, where it is not the program's own.
-enum Verdict : int { replicas_differ = 120, all_lost = 121 };
+enum Verdict : int { not_replicable = 2, replicas_differ = 120, all_lost = 121 };
 
 struct Order {
   enum What : uint8_t {
@@ -77,6 +77,10 @@ class Membership {
   Orders goes_beyond(int team, int rank, const std::string& why, bool& may);
   // What a team that is started again would have to know is not kept any more.
   Orders log_ends(const std::string& why);
+  // Something that a replica has started, and is none, starts ranks: each team would have its own, which write for themselves.
+  Orders starts_ranks(int team, const std::string& line);
+  // Such a one writes a file that the teams share, as each team's does. Told of once.
+  Orders writes_by_child(int team, const std::string& line);
   Orders hub_is_left();  // nobody waits for the job any more
   // Of claims that differ: one for which nothing speaks, neither bytes of before nor another one that says the same; null where there is none.
   static const std::pair<int, Claim>* unproven_among(const std::vector<std::pair<int, Claim>>& claims);
@@ -120,7 +124,7 @@ class Membership {
   bool ended(const Team& team) const;
   Orders lose(int team, int rank, std::string line);
   void look_who_has_not_come_up(Orders& orders);
-  Orders stop(std::string line);
+  Orders stop(std::string line, Verdict verdict = replicas_differ);
   Orders differs_unproven(int team, int rank, const std::string& what, uint64_t proof);
   Orders rehearse(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims);
   void compare_calls(const Team& its, int rank, Orders& orders);
@@ -141,7 +145,7 @@ class Membership {
   const bool rehearses_;
   uint64_t differences_ = 0;
   std::set<int> told_of_messages_;  // ranks
-  bool over_ = false, told_of_calls_ = false;
+  bool over_ = false, told_of_calls_ = false, told_of_children_ = false;
 };
 
 }  // namespace holdfast::redundant

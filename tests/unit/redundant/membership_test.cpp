@@ -67,6 +67,23 @@ TEST(Membership, the_job_ends_with_what_the_team_that_is_left_ends_with) {
   EXPECT_EQ(end_of(members.launcher_ended(1, 3)), 3);
 }
 
+TEST(Membership, a_child_that_starts_ranks_stops_the_job_before_they_are_there) {
+  Membership members = two_teams();
+  const Orders orders = members.starts_ranks(1, "a launcher");
+  EXPECT_EQ(kinds(orders), (std::vector{Order::say, Order::kill, Order::kill, Order::finish}));
+  EXPECT_EQ(lines(orders), "a launcher\n");
+  EXPECT_EQ(end_of(orders), 2);
+  EXPECT_TRUE(members.starts_ranks(0, "its twin's").empty());
+}
+
+TEST(Membership, a_child_that_writes_is_told_of_once) {
+  Membership members = two_teams();
+  (void)members.gone(0, 1, "");
+  EXPECT_TRUE(members.writes_by_child(0, "of a lost team").empty());
+  EXPECT_EQ(lines(members.writes_by_child(1, "one")), "one\n");
+  EXPECT_TRUE(members.writes_by_child(1, "another").empty());
+}
+
 // Its node is lost in that moment.
 TEST(Membership, a_launcher_that_fails_once_all_ranks_have_ended_does_not_fail_the_job) {
   Membership members = two_teams();

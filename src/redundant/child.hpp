@@ -1,0 +1,17 @@
+// What a replica starts is none: it is there once in each team. Of some of that the job is told.
+#pragma once
+#include <string>
+
+#include "redundant/orders.hpp"
+
+namespace holdfast::redundant {
+
+// In the environment of what a replica starts: the replica's own orders, by which the hub is reached.
+inline constexpr const char* child_variable = "HOLDFAST_CHILD_OF_REPLICA";
+
+enum class ChildDoes : uint64_t { writes = 0, starts_ranks = 1 };
+
+// Returns when the hub has heard of it: what starts ranks ends the job, what writes is told of once. `line`: for the user.
+Status tell_of_child(const TeamOrders& orders, ChildDoes what, const std::string& line, uint64_t patience_ms);
+
+}  // namespace holdfast::redundant

@@ -1,0 +1,82 @@
+"""holdfast run --replicas: what a replica starts is no replica. Launchers among that are refused, and writers are named."""
+import os
+import shlex
+import subprocess
+import unittest
+
+from replicated import ReplicatedTest
+
+APPENDS = r"""#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int count, char **words) {
+  MPI_Init(&count, &words);
+  if (count > 1 && system(words[1]) != 0) MPI_Abort(MPI_COMM_WORLD, 9);
+  FILE *file = fopen("log", "a");
+  fprintf(file, "a line\n");
+  fclose(file);
+  return MPI_Finalize();
+}
+"""
+
+
+class ChildrenOfReplicas(ReplicatedTest):
+    def script(self, text):
+        with open(self.path("script"), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(self.path("script"), 0o755)
+        return "./script"
+
+    def build(self, name):
+        subprocess.run([f"mpicc.{name}", "-x", "c", "-", "-o", self.path("appends")], input=APPENDS, text=True, check=True)
+
+    def assert_refused(self, launcher, *command):
+        done = self.replicas(*command, expect=2)
+        self.assertEqual(done.stderr.count("rank 0 starts a launcher of its own"), 1, done.stderr)
+        self.assertIn(f"name the launcher in the command, as holdfast run --replicas 2 {launcher[0]} ", done.stderr)
+        self.assertEqual([name for name in ("log", "after") if os.path.exists(self.path(name))], [], done.stderr)
+
+    def test_a_script_that_has_the_launcher_in_it_is_refused(self):
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                self.build(name)
+                words = shlex.join([*launcher, "./appends"])
+                self.assert_refused(launcher, self.script(f"#!/bin/bash\n{words} 2> /dev/null\necho $? > after\n"))
+                self.assert_refused(launcher, "python3", "-c", f"import subprocess; subprocess.run({[*launcher, './appends']}); open('after', 'w')")
+
+    def test_a_shell_that_becomes_the_launcher_is_refused(self):
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                self.build(name)
+                self.assert_refused(launcher, "bash", "-c", shlex.join([*launcher, "./appends"]))
+
+    def test_a_rank_that_starts_a_launcher_is_refused(self):
+        for name, launcher in self.launchers(1):
+            with self.subTest(name):
+                self.build(name)
+                self.assert_refused(launcher, *launcher, "./appends", shlex.join([*launcher, "./appends"]))
+
+    def test_a_launcher_may_be_asked_for_its_version(self):
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                done = self.replicas(self.script(f"#!/bin/bash\n{launcher[0]} --version > /dev/null || exit 3\necho asked\n"))
+                self.assertEqual(done.stdout, "asked\n")
+
+    def test_a_launcher_that_is_not_known_is_refused(self):
+        shell = self.path("jsrun")
+        os.symlink("/bin/sh", shell)
+        self.assert_one_sentence(self.holdfast("run", "--replicas", "2", shell, "-c", "true", expect=2).stderr, "is no launcher that --replicas knows")
+
+    def test_a_child_that_writes_is_told_of_once(self):
+        done = self.replicas(self.script("#!/bin/bash\nsed -n 'w log' /etc/hostname\nsed -n 'w other' /etc/hostname\n(echo inside > third)\necho own >> fourth\n"))
+        self.assertEqual(done.stderr.count("which is no replica"), 1, done.stderr)
+        self.assertIn(f"rank 0 has started sed, which is no replica: it writes {self.path('log')} once in each team", done.stderr)
+        self.assertEqual(self.read("fourth"), "own\n")
+
+    def test_children_that_write_elsewhere_are_not_told_of(self):
+        text = '#!/bin/bash\nsed -n p /etc/hostname > /dev/null\nfile=$(mktemp)\nsed -n "w $file" /etc/hostname\nrm $file\necho own >> log\n'
+        self.assertNotIn("no replica", self.replicas(self.script(text)).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
