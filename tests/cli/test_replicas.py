@@ -653,6 +653,50 @@ class Replicas(ReplicatedTest):
                 done = self.replicas(*launcher, "sh", "-c", "./tool; ./tool", expect=2)
                 self.assertIn("cannot be one of several replicas: process", done.stderr)
 
+    def test_a_race_of_ranks_that_no_replica_can_repeat_is_named(self):
+        """Each team's ranks come to the counter in another order."""
+        with open(self.path("counts.c"), "w", encoding="utf-8") as file:
+            file.write("""#include <fcntl.h>
+                #include <mpi.h>
+                #include <stdio.h>
+                #include <string.h>
+                #include <sys/syscall.h>
+                #include <time.h>
+                #include <unistd.h>
+                static int is_of_team(char team) {
+                  static char all[1 << 16];
+                  long got = syscall(SYS_read, (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/environ", O_RDONLY), all, sizeof all), at = 0;
+                  for (; at < got; at += (long)strlen(all + at) + 1)
+                    if (!strncmp(all + at, "HOLDFAST_REPLICA=", 17)) return all[at + 17] == team;
+                  return 0;
+                }
+                int main(int count, char** words) {
+                  int rank, one = 1, before = -1, *counter;
+                  char name[16];
+                  MPI_Win window;
+                  MPI_Init(&count, &words);
+                  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+                  MPI_Win_allocate(sizeof *counter, sizeof *counter, MPI_INFO_NULL, MPI_COMM_WORLD, &counter, &window);
+                  *counter = 0;
+                  MPI_Barrier(MPI_COMM_WORLD);
+                  if (is_of_team('0' + rank)) MPI_Barrier(MPI_COMM_WORLD);
+                  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+                  MPI_Fetch_and_op(&one, &before, MPI_INT, 0, 0, MPI_SUM, window);
+                  MPI_Win_unlock(0, window);
+                  if (!is_of_team('0' + rank)) MPI_Barrier(MPI_COMM_WORLD);
+                  snprintf(name, sizeof name, "out%d", rank);
+                  FILE* file = fopen(name, "w");
+                  fprintf(file, "%d\\n", before);
+                  fclose(file);
+                  MPI_Win_free(&window);
+                  return MPI_Finalize();
+                }""")
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                subprocess.run([f"mpicc.{name}", "counts.c", "-o", "counts"], cwd=self.dir, check=True)
+                done = self.replicas(*launcher, "./counts", expect=120)
+                self.assertIn("; this rank has used MPI_Fetch_and_op, whose order among ranks replicas cannot repeat", done.stderr)
+
     def test_another_program_or_library_in_one_team_is_named(self):
         """Which one a team gets a script says, as nodes with disks of their own may."""
         with open(self.path("says.c"), "w", encoding="utf-8") as file:

@@ -1,5 +1,6 @@
 // Before other ranks can learn which message came, all replicas of this one know.
 #include "frontend/messages/state.hpp"
+#include "redundant/unrepeatable.hpp"
 
 namespace holdfast::frontend::messages {
 
@@ -24,6 +25,10 @@ using namespace holdfast::frontend::messages;
 
 void redundant_before_send() {
   if (Replica* const replica = replica_of_program()) replica->before_a_send();
+}
+
+void redundant_not_repeatable(const char* call) {
+  if (replica_of_program()) holdfast::redundant::note_unrepeatable(call);
 }
 
 // A call that all ranks make stays in MPI. What the program expects from anybody may have to be taken before another rank comes. So a follower waits

@@ -97,7 +97,8 @@ def owned_mpi_h(name, functions, declared):
            "int hf_before_native(MPI_File fh, int kind);",
            "// Is any request of ours alive? One relaxed load.", "bool hf_requests_outstanding();",
            "// Of a replica, around calls by which other ranks may learn what it knows.",
-           "void redundant_before_send();", "bool redundant_before_together();", "void redundant_after_together(bool leads);", "",
+           "void redundant_before_send();", "void redundant_not_repeatable(const char* call);", "bool redundant_before_together();",
+           "void redundant_after_together(bool leads);", "",
            "// Counts are MPI_Count where the standard has a large-count twin; both twins arrive here."]
     for function in ours(functions, declared):
         arguments = ", ".join(a.declare(True) for a in function.arguments)

@@ -128,7 +128,8 @@ def redundant(door, words, following):
         return by_hand("redundant")(door, words, following)
     passes = f"  if (!is_replica()) [[likely]] return {call};"
     if words[0] == "sends":
-        return [passes, "  redundant_before_send();", f"  return {call};"]
+        remarks = [f'  redundant_not_repeatable("{door.function.name}");'] if "unrepeatable" in words[1:] else []
+        return [passes, *remarks, "  redundant_before_send();", f"  return {call};"]
     return [passes, "  const bool leads = redundant_before_together();", f"  const auto code = {call};", "  redundant_after_together(leads);",
             "  return code;"]
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "redundant/subjects.hpp"
+#include "redundant/unrepeatable.hpp"
 
 namespace holdfast::redundant {
 
@@ -286,7 +287,7 @@ void Twins::report(const std::vector<std::pair<int, Claim>>& claims, const std::
     frame.payload.insert(frame.payload.end(), at, at + sizeof one);
   };
   for (const auto& [team, claim] : claims) add(uint64_t(team)), add(claim);
-  const Bytes text = bytes_of(what);
+  const Bytes text = bytes_of(what + said_of_unrepeatable());
   frame.payload.insert(frame.payload.end(), text.begin(), text.end());
   put(most_teams, frame);
 }

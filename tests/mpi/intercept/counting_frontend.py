@@ -111,7 +111,8 @@ def main():
         for link in generate.by_hand(function):
             door = generate.Door(function, name, large, "")
             text += [generate.declare_by_hand(link, door).rstrip(";") + " {", f"  return next({door.names});", "}"]
-    text += ["void redundant_before_send() {}", "bool redundant_before_together() { return false; }", "void redundant_after_together(bool) {}"]
+    text += ["void redundant_before_send() {}", "void redundant_not_repeatable(const char*) {}",
+             "bool redundant_before_together() { return false; }", "void redundant_after_together(bool) {}"]
     # What is sent is compared by replicas alone.
     text += ["namespace holdfast::frontend::messages {"]
     text += [f"void {look} {{}}" for look in (
