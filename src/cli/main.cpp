@@ -27,7 +27,8 @@ constexpr char example[] =
 
 // CLI11's sentences, in our form and with the way to the help.
 int parse_failure(const CLI::App& app, const CLI::ParseError& error, const CLI::App* sub) {
-  const std::string name = sub ? "holdfast " + sub->get_name() : "holdfast";
+  std::string name = "holdfast";
+  for (const CLI::App* at = sub; at; at = at->get_subcommands().empty() ? nullptr : at->get_subcommands().front()) name += " " + at->get_name();
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
   say("holdfast: {}; '{} --help' shows how it goes\n", error.what(), name);
   return sub && sub->get_name() == "run" ? exit_lost : exit_error;

@@ -82,6 +82,7 @@ class Plan(CommandTest):
         self.assertIn("1.50x", out)
         self.assertIn("is back in 10m", out)
         self.assert_one_sentence(self.holdfast("plan", "replicas", "--ranks", "10", "--mtbf", "soon", expect=None).stderr, "--mtbf")
+        self.assert_one_sentence(self.holdfast("plan", "replicas", "--ranks", "10", expect=3).stderr, "'holdfast plan replicas --help' shows how it goes")
 
     def test_more_redundancy_buys_time(self):
         out = self.holdfast("plan", "--target-mtbf", "3y", "--targets", "6", "--rebuild", "2d", "--within", "30d").stdout

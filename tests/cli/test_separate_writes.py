@@ -231,6 +231,7 @@ class SeparateWrites(ReplicatedTest):
                   MPI_Info info;
                   MPI_Info_create(&info);
                   if (count > 2) MPI_Info_set(info, "holdfast_write_protocol", words[2]);
+                  if (count > 3) MPI_Info_set(info, "holdfast_read_protocol", words[3]);
                   MPI_File_open(MPI_COMM_WORLD, words[1], MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file);
                   MPI_Info_free(&info);
                   MPI_File_write_at_all(file, rank * SHARE, mine, SHARE, MPI_CHAR, MPI_STATUS_IGNORE);
@@ -253,10 +254,12 @@ class SeparateWrites(ReplicatedTest):
             with self.subTest(name):
                 subprocess.run([f"mpicc.{name}", "together.c", "-o", "together"], cwd=self.dir, check=True)
                 asked = SEPARATE[1]
-                for options, hint, used in ((SEPARATE, [], asked), ([], [asked], asked), (SEPARATE, ["simple"], "simple"), (["--rehearse"], [asked], "simple")):
-                    done = self.replicas(*options, *launcher, "./together", "file", *hint)
+                for options, hints, used in ((SEPARATE, [], ("simple", asked)), ([], [asked], ("simple", asked)), (SEPARATE, ["simple"], ("simple", "simple")),
+                                             (["--rehearse"], [asked], ("simple", "simple")), ([], ["simple", "chained"], ("chained", "simple")),
+                                             (["--read-protocol", "chained"], ["simple", "read-and-distribute"], ("read-and-distribute", "simple"))):
+                    done = self.replicas(*options, *launcher, "./together", "file", *hints)
                     self.assertEqual(sorted(done.stdout.splitlines()), ["rank 0: 0 wrong, 500000 bytes", "rank 1: 0 wrong, 500000 bytes"])
-                    self.assertIn(f"file: read simple, write {used}\n", self.holdfast("status", "--job").stdout)
+                    self.assertIn("file: read {}, write {}\n".format(*used), self.holdfast("status", "--job").stdout)
                     shares = [own * 100 + other * 50 + own * 70000 + other * 29950 + own * 99900 for own, other in ((b"a", b"b"), (b"b", b"a"))]
                     self.assert_whole(b"".join(shares) + b"a" * 100000)
                     os.unlink(self.path("file"))
