@@ -20,6 +20,7 @@
 #include "redundant/child.hpp"
 #include "redundant/membership/appenders.hpp"
 #include "redundant/membership/awaiting.hpp"
+#include "redundant/membership/lease.hpp"
 #include "redundant/membership/likeness.hpp"
 #include "redundant/membership/lock_holders.hpp"
 #include "redundant/membership/membership.hpp"
@@ -38,7 +39,6 @@ constexpr int ms_of_s = 1000, ns_of_ms = 1000000;
 constexpr int tick_ms = 500;
 constexpr int judging_ms = 200;  // in which other ranks' differences may be heard of, where messages are compared
 constexpr size_t most_notes = 200;
-constexpr int far_margin_ms = 500;     // a process on another node ends itself at the deadline; after that it is declared lost
 constexpr int grace_ms = 2 * ms_of_s;  // beyond the deadline: by then whoever is dead is known to be
 
 int64_t now_ms() {
@@ -625,7 +625,7 @@ void Hub::start(const Order& order) {
 bool Hub::has_ended(int team) const {
   const int64_t now = now_ms();
   return std::all_of(processes_.begin(), processes_.end(), [&](const auto& process) {
-    return process->team != team || !process->is_far || process->has_died || now - process->heard_ms > int64_t(deadline_ms_);
+    return process->team != team || !process->is_far || process->has_died || has_ended_itself(now - process->heard_ms, deadline_ms_);
   });
 }
 
@@ -757,7 +757,8 @@ bool Hub::tick() {
     if (late && !members_->is_lost(process->team)) process->heard_ms = now;
     if (!process->connected || members_->is_over() || members_->is_lost(process->team)) continue;
     // The last look that is within the deadline decides about one that the hub can kill.
-    if (now - process->heard_ms < deadline_ms_ + (process->is_far ? far_margin_ms : -tick_ms)) continue;
+    const int64_t unheard_ms = now - process->heard_ms;
+    if (process->is_far ? !is_lost_far_away(unheard_ms, deadline_ms_) : unheard_ms < deadline_ms_ - tick_ms) continue;
     const Orders orders = members_->silent(process->team, process->rank, fmt::format("process {} on {}", process->pid, process->host));
     if (orders.empty()) continue;
     follow(orders);

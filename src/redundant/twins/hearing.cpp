@@ -62,7 +62,7 @@ void Twins::came(int way, Frame& frame) {
     }
   if (way < most_teams && frame.word == Word::welcome) read_all();
   if (way < most_teams && joining_ && !about_log) return early_frames_.emplace_back(way, std::move(frame)), void();
-  if (way == most_teams && frame.word == Word::alive) lease_ms_ = int64_t(frame.subject + orders_.deadline_ms);
+  if (way == most_teams && frame.word == Word::alive) lease_.renew(int64_t(frame.subject), int64_t(orders_.deadline_ms));
   else if (way == most_teams && frame.word == Word::lives) live(frame);
   else if (way == most_teams && frame.word == Word::refused && frame.number == 2) may_go_beyond_ = true;
   else if (way == most_teams && frame.word == Word::refused) no_place_ = text_of(frame.payload);

@@ -36,7 +36,7 @@ Status Twins::begin(const std::string& about) {
   const Status met = link.connect(orders_.hub, agreement(orders_.secret), orders_.deadline_ms);
   if (!met) return Status(met.kind(), fmt::format("{} does not reach the process that joins the teams: {}", host_name(), met.sentence()));
   leased_ = transport::is_far(link.descriptor());
-  lease_ms_ = lease_clock_ms() + int64_t(orders_.deadline_ms);
+  lease_.renew(lease_clock_ms(), int64_t(orders_.deadline_ms));
   hub().socket = raw::out_of_the_way(raw::Fd(raw::fcntl(link.descriptor(), F_DUPFD_CLOEXEC)));
   const std::string endpoints = server_.listen(orders_.reach, agreement(orders_.secret));
   server_.welcome = [this](raw::Fd& socket, ByteView early) -> std::unique_ptr<transport::Conversation> {

@@ -16,6 +16,7 @@
 #include "redundant/decisions/decisions.hpp"
 #include "redundant/log/catch_up.hpp"
 #include "redundant/log/join.hpp"
+#include "redundant/membership/lease.hpp"
 #include "redundant/pieces/pieces.hpp"
 #include "redundant/twins/hub_answers.hpp"
 #include "redundant/twins/kernel_waits.hpp"
@@ -198,7 +199,7 @@ class Twins final : public Replica, public Sharing {
   void serve_alive();
   void serve_lease();
   // On another node than the hub, and it has not been heard of for the deadline. It may have declared this process lost, and nobody could say so.
-  bool is_cut_off() const { return leased_ && lease_clock_ms() > lease_ms_.load(std::memory_order_relaxed); }
+  bool is_cut_off() const { return leased_ && lease_.is_over(lease_clock_ms()); }
   static int64_t lease_clock_ms();
   void cannot_reach(int team, const std::string& why);
   void look_now();
@@ -272,7 +273,7 @@ class Twins final : public Replica, public Sharing {
   std::array<Way, most_teams + 1> ways_;  // to the teams; the last one to the hub
   bool introduced_ = false, sends_soon_ = false, flushes_soon_ = false;
   bool leased_ = false;
-  std::atomic<int64_t> lease_ms_{0};              // until when the hub lets this process live
+  Lease lease_;                                   // how long the hub lets this process live
   std::atomic<bool> said_{false};                 // something about messages, which may not have arrived; where all are awaited, anything
   bool asks_to_tell_ = false, may_tell_ = false;  // of messages
   uint32_t successions_ = 0, successions_told_ = 0;

@@ -7,12 +7,14 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "redundant/compare/meetings.hpp"
 #include "redundant/decisions/decisions.hpp"
+#include "redundant/membership/lease.hpp"
 #include "redundant/membership/membership.hpp"
 
 namespace holdfast::redundant::test {
@@ -34,6 +36,13 @@ inline std::vector<Step> some_program(uint64_t seed, size_t steps) {
 }
 
 class Link;
+
+// Of a team on a node of its own, from a step on, for so many.
+struct Trouble {
+  enum What : uint8_t { asleep, cut_from_the_hub, cut_off } what;  // it stands still; what it says and hears waits, of the hub or of all
+  int team;
+  uint64_t step, steps;
+};
 
 class FakeReplica {
  public:
@@ -75,6 +84,15 @@ class Link {
   // hears them any more. False: it hangs.
   bool run(std::vector<std::pair<uint64_t, int>> deaths);
   void nobody_leaves() { stay_ = true; }
+  // Teams have nodes of their own: the hub declares one lost of which it does not hear, and a process ends itself where it does not hear of the hub.
+  void have_nodes(std::vector<Trouble> troubles, bool heeds_leases = true) {
+    troubles_ = std::move(troubles), are_far_ = true, heeds_leases_ = heeds_leases;
+    for (size_t team = 0; team < replicas_.size(); ++team) (void)leases_[int(team)];
+  }
+  static constexpr uint64_t deadline = 120, margin = 5;
+  // It acts, though it has been declared lost.
+  bool acted_late() const { return acted_late_; }
+  uint64_t woken_late() const { return woken_late_; }
   // From this step of its program on a bit is flipped in the team.
   void flip(int team, size_t at) { flips_[team] = at; }
   uint64_t sum(int team, size_t at) const { return flips_.contains(team) && at >= flips_.at(team) ? uint64_t(team) + 1 : 0; }
@@ -89,7 +107,7 @@ class Link {
 
   void send(int from, int to, Frame frame) { ways_[{from, to}].push_back(std::move(frame)); }
   uint64_t next_answer() { return ++answers_; }
-  void acted(uint64_t subject, uint64_t times, uint64_t sum = 0) { acts_[subject] += times, acted_wrongly_ |= sum != 0; }
+  void acted(int team, uint64_t subject, uint64_t sum) { ++acts_[subject], acted_wrongly_ |= sum != 0, acted_late_ |= !lives(team); }
   bool acted_wrongly() const { return acted_wrongly_; }
   bool lives(int team) const { return living_ >> team & 1; }
   const FakeReplica& replica(int team) const { return *replicas_[size_t(team)]; }
@@ -98,6 +116,11 @@ class Link {
  private:
   void die(int team);
   void leave(int team);
+  bool has(int team, std::initializer_list<Trouble::What> troubles) const;
+  bool runs(int team) const { return (lives(team) || are_far_) && !ended_itself_.contains(team); }
+  void go(int team);
+  void look_at_leases();
+  void declare_silent(int team);
   void tell_who_lives();
   bool deliver();
 
@@ -112,6 +135,14 @@ class Link {
   uint64_t living_, left_ = 0, answers_ = 0;
   uint32_t epoch_ = 0;
   bool stay_ = false;
+
+  bool are_far_ = false, heeds_leases_ = true, acted_late_ = false;
+  std::vector<Trouble> troubles_;
+  uint64_t step_ = 0, woken_late_ = 0;
+  std::map<int, Lease> leases_;
+  std::map<int, uint64_t> heard_;                                  // by the hub, of each team
+  std::map<int, std::deque<uint64_t>> to_the_hub_, from_the_hub_;  // each says when it lives, and it comes back
+  std::set<int> ended_itself_;
 };
 
 inline void FakeReplica::send(Outbox& out) {
@@ -129,7 +160,7 @@ inline void FakeReplica::meet(uint64_t subject) {
   }
   if (meetings_.state(subject) == Meetings::State::act) {
     const uint64_t made = link_.next_answer();
-    link_.acted(subject, 1, link_.sum(team_, at_));
+    link_.acted(team_, subject, link_.sum(team_, at_));
     Bytes outcome(sizeof made);
     std::memcpy(outcome.data(), &made, sizeof made);
     meetings_.finish(subject, outcome, out);
@@ -224,8 +255,9 @@ inline void Link::tell_who_lives() {
 
 inline bool Link::deliver() {
   std::vector<std::pair<int, int>> full;
+  const auto is_held = [this](const auto& way) { return has(way.second, {Trouble::asleep, Trouble::cut_off}) || has(way.first, {Trouble::cut_off}); };
   for (const auto& [way, frames] : ways_)
-    if (!frames.empty() && lives(way.second)) full.push_back(way);
+    if (!frames.empty() && runs(way.second) && !is_held(way)) full.push_back(way);
   if (full.empty()) return false;
   const auto way = full[random_() % full.size()];
   const Frame frame = ways_[way].front();
@@ -234,9 +266,58 @@ inline bool Link::deliver() {
   return true;
 }
 
+inline bool Link::has(int team, std::initializer_list<Trouble::What> troubles) const {
+  return std::any_of(troubles_.begin(), troubles_.end(), [&](const Trouble& one) {
+    const bool is_now = step_ >= one.step && step_ < one.step + one.steps;
+    return one.team == team && is_now && std::count(troubles.begin(), troubles.end(), one.what) > 0;
+  });
+}
+
+// A step of its program. Before it acts a process looks whether it still may.
+inline void Link::go(int team) {
+  if (are_far_ && heeds_leases_ && leases_[team].is_over(int64_t(step_))) {
+    ended_itself_.insert(team);
+    return;
+  }
+  replicas_[size_t(team)]->go();
+}
+
+// It has ended itself, or will before it does anything. The hub need not be told.
+inline void Link::declare_silent(int team) {
+  if (members_.silent(team, 0, "").empty()) return;
+  living_ &= ~(uint64_t(1) << team);
+  tell_who_lives();
+}
+
+// What each says to the hub, what comes back of it, and whom the hub has not heard of.
+inline void Link::look_at_leases() {
+  constexpr uint64_t between = 6;
+  for (size_t number = 0; number < replicas_.size(); ++number) {
+    const int team = int(number);
+    const bool reaches_hub = !has(team, {Trouble::cut_from_the_hub, Trouble::cut_off}), sleeps = has(team, {Trouble::asleep});
+    auto &said = to_the_hub_[team], &back = from_the_hub_[team];
+    if (runs(team) && !sleeps && step_ % between == 0) said.push_back(step_);
+    if (reaches_hub && !said.empty() && random_() % 2 == 0) {
+      if (lives(team)) heard_[team] = step_, back.push_back(said.front());
+      said.pop_front();
+    }
+    if (reaches_hub && !sleeps && !back.empty() && random_() % 2 == 0) {
+      leases_[team].renew(int64_t(back.front()), int64_t(deadline));
+      back.pop_front();
+    }
+    if (step_ == 0) heard_[team] = 0, leases_[team].renew(0, int64_t(deadline));
+    const auto unheard = int64_t(step_ - heard_[team]);
+    const bool is_lost = is_lost_far_away(unheard, int64_t(deadline), int64_t(margin)) && has_ended_itself(unheard, int64_t(deadline));
+    if (lives(team) && !(left_ >> team & 1) && is_lost) declare_silent(team);
+    woken_late_ += !lives(team) && !sleeps && runs(team);
+  }
+}
+
 inline bool Link::run(std::vector<std::pair<uint64_t, int>> deaths) {
   constexpr uint64_t most_steps = 200000;
   for (uint64_t step = 0; step < most_steps; ++step) {
+    step_ = step;
+    if (are_far_) look_at_leases();
     for (const auto& [when, team] : deaths)
       if (when == step) die(team);
     if (stopped_) return true;
@@ -244,18 +325,19 @@ inline bool Link::run(std::vector<std::pair<uint64_t, int>> deaths) {
     for (size_t team = 0; team < replicas_.size(); ++team) all_ended &= !lives(int(team)) || replicas_[team]->ended();
     if (all_ended) return true;
     const size_t team = random_() % replicas_.size();
+    const bool runs_now = runs(int(team)) && !has(int(team), {Trouble::asleep});
     switch (random_() % 4) {
       case 0: (void)deliver(); break;
       case 1:
-        if (lives(int(team))) replicas_[team]->go();
-        if (lives(int(team)) && !stay_ && !(left_ >> team & 1) && replicas_[team]->may_leave()) leave(int(team));
+        if (runs_now) go(int(team));
+        if (runs_now && lives(int(team)) && !stay_ && !(left_ >> team & 1) && replicas_[team]->may_leave()) leave(int(team));
         break;
       case 2:
-        if (lives(int(team))) replicas_[team]->push();
+        if (runs_now) replicas_[team]->push();
         break;
       default: {
         auto& words = words_of_hub_[int(team)];
-        if (!lives(int(team)) || words.empty()) break;
+        if (!runs_now || words.empty() || has(int(team), {Trouble::cut_from_the_hub, Trouble::cut_off})) break;
         replicas_[team]->live(words.front().first, words.front().second);
         words.pop_front();
       }
