@@ -294,7 +294,12 @@ def bandwidth_lines(rate):
                 made["met"] = None
             if writers > 1:
                 made["ours_rate"] *= writers
-            table.append(made)
+            idle = f"processors idle for {100 * measured['idle'][ours]:.0f} % of the time"
+            table += [made, {**line(f"{what}, links of {rate}: least times, {idle}", [min(b) / min(a)], 0, a, b, size), "limit": None, "met": None}]
+        for base in dict.fromkeys(base for _, _, base, _, _ in LINES if base != "written"):
+            times = measured["seconds"][base]
+            table.append({**line(f"{base}, links of {rate}: against itself, one time after the other", [x / y for x, y in zip(times, times[1:])], 0, times[1:], times, size),
+                          "limit": None, "met": None})
         return table
     return lines
 
