@@ -92,9 +92,10 @@ trap clean_up EXIT
 tests=$build
 suite core -L '^core$' -LE '^simulated$'
 # Most of what is left waits: for starters, for other ranks, for deadlines. One computes for a fifth of its time. Together they wait beside each other, with six
-# more than there are processors: four chains of nodes begin first (COST), beside the longest ones. Each test says how many it takes (docs/testing.md).
-jobs=$(($(nproc) + 6))
+# more than there are processors, or four where none waits for a disk: four chains of nodes begin first (COST), beside the longest ones. Each test says how many
+# it takes (docs/testing.md).
 in_memory
+jobs=$(($(nproc) + (${#within[@]} > 0 ? 4 : 6)))
 suite jobs -L '^(cli|programs|mpi)$'
 within=()
 jobs=1

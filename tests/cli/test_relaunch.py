@@ -203,6 +203,7 @@ class Relaunch(CommandTest):
         self.kill(0, 0, 1)
         self.caught_up(2)
         processes = [*self.processes(0, 1).values(), *first.values(), *self.processes(2, 1).values()]
+        self.until("the other team has written", lambda _: f"{processes[1]:09d}" in self.read("file").decode())
         self.kill(1, 0, 1)
         _, err = self.finish()
         lines = self.read("file").decode().split()[1::2]
