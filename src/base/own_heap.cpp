@@ -1,10 +1,14 @@
 #include "base/own_heap.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+
+#include "base/raw_syscalls.hpp"
 
 namespace holdfast {
 
@@ -40,12 +44,13 @@ void* OwnHeap::map(size_t bytes) {
   bytes = (bytes + page - 1) / page * page;
   while (next_ + bytes <= ends) {
     const auto wanted = reinterpret_cast<void*>(next_);
-    void* got = ::mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    void* got = reinterpret_cast<void*>(syscall(SYS_mmap, wanted, bytes, PROT_READ | PROT_WRITE, how, -1, 0L));
     if (got == wanted) {
       next_ += bytes;
       return got;
     }
-    if (got != MAP_FAILED) (void)::munmap(got, bytes);  // a kernel that takes the place for a hint
+    if (got != MAP_FAILED) (void)raw::munmap(got, bytes);  // a kernel that takes the place for a hint
     if (got != MAP_FAILED || errno != EEXIST) return nullptr;
     next_ += slab;  // somebody else is here
   }
@@ -84,7 +89,7 @@ void OwnHeap::release(void* block) {
   const Header header = static_cast<Header*>(block)[-1];
   auto* start = reinterpret_cast<Free*>(uintptr_t(block) - header.distance);
   const size_t bytes = bytes_of(header.size_class);
-  if (bytes >= given_back) (void)::madvise(start, bytes, MADV_DONTNEED);
+  if (bytes >= given_back) (void)raw::madvise(start, bytes, MADV_DONTNEED);
   lock();
   start->next = free_[header.size_class];
   free_[header.size_class] = start;

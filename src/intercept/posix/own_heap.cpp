@@ -1,10 +1,8 @@
 // operator new and delete of the preloaded libraries alone (hidden, like all that is no door). In a replica they take memory from the region of base/own_heap.hpp:
 // programs that sort by address or print one do the same in all teams, whatever Holdfast has done in between. Elsewhere it is malloc(3).
 #include <pthread.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
 #include "base/environment.hpp"
