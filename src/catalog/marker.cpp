@@ -31,6 +31,14 @@ uint64_t number_at(const Json& object, const char* key) {
   return found != object.end() && found->is_number_unsigned() ? found->get<uint64_t>() : UINT64_MAX;
 }
 
+// Of a marker there is one copy.
+std::string is_damaged(std::string_view, const char* how) {
+  return std::string("its holdfast-target.json is damaged: ") + how + "; empty the directory, then run: holdfast repair FILE --replace DIR=DIR";
+}
+Result<std::string> unsealed(int format, ByteView bytes) {
+  return layout::unseal("target", format, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, is_damaged);
+}
+
 Status senseless(const char* how) { return Status(Kind::corrupt, std::string("the target's marker makes no sense: ") + how); }
 
 }  // namespace
@@ -52,7 +60,7 @@ std::string encode(const Marker& marker) {
 namespace {
 
 Result<Marker> decode_marker_anew(ByteView bytes) {
-  auto text = layout::unseal("target", marker_format, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  auto text = unsealed(marker_format, bytes);
   if (!text) return text.status();
   const Json json = Json::parse(*text, nullptr, false);
   if (!json.is_object()) return senseless("it is not a JSON object");
@@ -97,7 +105,7 @@ std::string encode(const PoolMarker& marker) {
 }
 
 Result<PoolMarker> decode_pool_marker(ByteView bytes) {
-  auto text = layout::unseal("target", pool_marker_format, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  auto text = unsealed(pool_marker_format, bytes);
   if (!text) return text.status();
   const Json json = Json::parse(*text, nullptr, false);
   if (!json.is_object()) return senseless("it is not a JSON object");

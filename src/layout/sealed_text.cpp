@@ -26,14 +26,12 @@ std::string seal(std::string_view what, int format, std::string text) {
   return text;
 }
 
-Result<std::string> unseal(std::string_view what, int newest_format, std::string_view sealed) {
-  auto damaged = [&](const char* how) {
-    if (what == "target")  // of which there is one copy
-      return Status(Kind::corrupt,
-                    fmt::format("its holdfast-target.json is damaged: {}; empty the directory, then run: holdfast repair FILE --replace DIR=DIR",
-                                how));
-    return Status(Kind::corrupt, fmt::format("this copy of the {} is damaged: {}; run: holdfast repair", what, how));
-  };
+std::string a_copy_is_damaged(std::string_view what, const char* how) {
+  return fmt::format("this copy of the {} is damaged: {}; run: holdfast repair", what, how);
+}
+
+Result<std::string> unseal(std::string_view what, int newest_format, std::string_view sealed, Damaged sentence) {
+  const auto damaged = [&](const char* how) { return Status(Kind::corrupt, sentence(what, how)); };
   if (sealed.size() < digits + 2 || sealed.back() != '\n') return damaged("its end is missing");
   const std::string_view hex = sealed.substr(sealed.size() - 1 - digits, digits);
   const std::string_view covered = sealed.substr(0, sealed.size() - 1 - digits);

@@ -12,8 +12,11 @@ namespace holdfast::layout {
 
 // `what` is one word, for example "manifest". A newline is put at the end of `text` where there is none.
 std::string seal(std::string_view what, int format, std::string text);
+// What is said of a damaged one, `how` it is so, and what mends it.
+using Damaged = std::string (*)(std::string_view what, const char* how);
+std::string a_copy_is_damaged(std::string_view what, const char* how);
 // The text without its last line. Kind::corrupt for whatever was not written by seal() or was altered since,
 // Kind::version for an intact file of a format above `newest_format`.
-Result<std::string> unseal(std::string_view what, int newest_format, std::string_view sealed);
+Result<std::string> unseal(std::string_view what, int newest_format, std::string_view sealed, Damaged sentence = a_copy_is_damaged);
 
 }  // namespace holdfast::layout
