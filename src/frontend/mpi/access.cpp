@@ -54,66 +54,80 @@ int64_t claim_position(ProtectedMpiFile& file, Where where, MPI_Offset offset, i
 
 namespace {
 
+bool writes_through_pointer(const DataAccess& access) {
+  return access.direction == Direction::write && (access.where == Where::shared || access.where == Where::ordered);
+}
+
 // A write through the shared pointer that goes to a log. False: it does not, and what waits in logs has its places now.
-bool log_write(ProtectedMpiFile& file, Where where, bool collective, Direction direction, const Transfer& transfer, Fault& fault) {
+bool log_write(ProtectedMpiFile& file, const DataAccess& access, const Transfer& transfer, Fault& fault) {
   if (!file.shared.records) return false;
   RecordLog& records = *file.shared.records;
-  const bool write = direction == Direction::write;
+  const bool write = access.direction == Direction::write;
   Bytes packed;
-  if (write && where == Where::ordered && records.keeps_ordered(file)) {
+  if (write && access.where == Where::ordered && records.keeps_ordered(file)) {
     fault = records.append_ordered(file, transfer.in_one_piece(packed));
     return true;
   }
-  if (write && where == Where::shared && file.fit_for_log()) {
+  if (write && access.where == Where::shared && file.fit_for_log()) {
     const Status status = records.append(transfer.in_one_piece(packed));
     if (status.kind() != Kind::unsupported) {
       fault = status;
       return true;
     }
   }
-  fault = file.before_call(collective);
+  fault = file.before_call(access.collective);
   return false;
+}
+
+// What the call's arguments allow. Whoever fails goes along with nothing in a collective call, so that the other ranks do
+// not wait for it for ever.
+Fault prepare(ProtectedMpiFile& file, const DataAccess& access, Transfer& transfer) {
+  Fault fault = check_where(file, access.where, access.offset);
+  if (fault.ok()) {
+    std::lock_guard lock(file.mutex);
+    fault = Transfer::plan(file, access.direction, access.data, transfer);
+  }
+  if (!fault.ok()) transfer = Transfer::nothing(file, access.direction);
+  return fault;
+}
+
+// From position `at` on, between memory and file.
+Fault run_at(ProtectedMpiFile& file, const DataAccess& access, int64_t at, Transfer& transfer) {
+  transfer.start_at(at);
+  Fault moved = transfer.run(*file.stack, access.collective);
+  if (access.collective && access.direction == Direction::write && moved.code != MPI_ERR_CONVERSION && file.exchange->rank() != 0) {
+    moved.sentence.clear();  // all ranks have got it, one says it
+  }
+  return moved;
 }
 
 }  // namespace
 
-Fault move_data(ProtectedMpiFile& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer, MPI_Count count,
-                MPI_Datatype type, uint64_t& bytes) {
+Fault move_data(ProtectedMpiFile& file, const DataAccess& access, uint64_t& bytes) {
   bytes = 0;
   drain(file);
   Transfer transfer;
-  Fault fault = check_where(file, where, offset);
-  if (fault.ok()) {
-    std::lock_guard lock(file.mutex);
-    fault = Transfer::plan(file, direction, buffer, count, type, transfer);
-  }
-  if (!fault.ok() && !collective) return fault;
-  // Whoever fails here goes along with nothing, so that the other ranks do not wait for it for ever.
-  if (!fault.ok()) transfer = Transfer::nothing(file, direction);
-  const bool write = direction == Direction::write;
-  if (write && (where == Where::shared || where == Where::ordered)) file.written_through_pointer = true;
+  Fault fault = prepare(file, access, transfer);
+  if (!fault.ok() && !access.collective) return fault;
+  if (writes_through_pointer(access)) file.written_through_pointer = true;
   Fault logged;
-  if (log_write(file, where, collective, direction, transfer, logged)) {
+  if (log_write(file, access, transfer, logged)) {
     if (fault.ok() && logged.ok()) bytes = transfer.bytes();
     return fault.ok() ? logged : fault;
   }
-  if (logged.ok() && where == Where::ordered && !write) logged = file.show_written();
+  if (logged.ok() && access.where == Where::ordered && access.direction == Direction::read) logged = file.show_written();
   if (!logged.ok()) return fault.ok() ? logged : fault;
-  int64_t at = claim_position(file, where, offset, transfer.etypes());
+  int64_t at = claim_position(file, access.where, access.offset, transfer.etypes());
   if (at < 0) {  // who has no place goes along with nothing
     if (fault.ok()) fault = file.lost_pointer();
-    if (!collective) return fault;
-    transfer = Transfer::nothing(file, direction);
+    if (!access.collective) return fault;
+    transfer = Transfer::nothing(file, access.direction);
     at = 0;
   }
-  transfer.start_at(at);
-  Fault moved = transfer.run(*file.stack, collective);
-  if (collective && direction == Direction::write && moved.code != MPI_ERR_CONVERSION && file.exchange->rank() != 0) {
-    moved.sentence.clear();  // all ranks have got it, one says it
-  }
+  const Fault moved = run_at(file, access, at, transfer);
   if (!fault.ok()) return fault;
   bytes = transfer.bytes_moved();
-  if (where == Where::individual && transfer.etypes_moved() != transfer.etypes()) {
+  if (access.where == Where::individual && transfer.etypes_moved() != transfer.etypes()) {
     std::lock_guard lock(file.mutex);  // the pointer stays at the end of what could be read
     file.position = at + transfer.etypes_moved();
   }
@@ -122,30 +136,27 @@ Fault move_data(ProtectedMpiFile& file, Direction direction, Where where, bool c
 
 namespace {
 
-int access(MPI_File fh, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer, MPI_Count count, MPI_Datatype type,
-           MPI_Status* status) {
+int blocking(MPI_File fh, const DataAccess& access, MPI_Status* status) {
   return with_file(fh, [&](ProtectedMpiFile& file) {
-    if (collective && file.split != Split::none) return Fault(MPI_ERR_IO);
+    if (access.collective && file.split != Split::none) return Fault(MPI_ERR_IO);
     uint64_t bytes = 0;
-    const Fault fault = move_data(file, direction, where, collective, offset, buffer, count, type, bytes);
+    const Fault fault = move_data(file, access, bytes);
     set_status(status, bytes);
     return fault;
   });
 }
 
-constexpr bool independent = false, together = true;
-
 }  // namespace
 
 int ProtectedMpiFile::access_shared(Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status) {
   uint64_t bytes = 0;
-  const Fault fault = move_data(*this, direction, Where::shared, independent, 0, buffer, count, type, bytes);
+  const Fault fault = move_data(*this, {direction, Where::shared, independent, 0, {buffer, count, type}}, bytes);
   set_status(status, bytes);
   return report(*this, fault);
 }
 
 int ProtectedMpiFile::access_ordered(Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status, uint64_t& bytes) {
-  const Fault fault = move_data(*this, direction, Where::ordered, together, 0, buffer, count, type, bytes);
+  const Fault fault = move_data(*this, {direction, Where::ordered, together, 0, {buffer, count, type}}, bytes);
   set_status(status, bytes);
   return report(*this, fault);
 }
@@ -155,26 +166,26 @@ int ProtectedMpiFile::access_ordered(Direction direction, void* buffer, MPI_Coun
 using namespace holdfast::frontend;
 
 int hf_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  return access(fh, Direction::read, Where::offset, independent, offset, buf, count, datatype, status);
+  return blocking(fh, {Direction::read, Where::offset, independent, offset, {buf, count, datatype}}, status);
 }
 int hf_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  return access(fh, Direction::read, Where::offset, together, offset, buf, count, datatype, status);
+  return blocking(fh, {Direction::read, Where::offset, together, offset, {buf, count, datatype}}, status);
 }
 int hf_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  return access(fh, Direction::write, Where::offset, independent, offset, buf, count, datatype, status);
+  return blocking(fh, {Direction::write, Where::offset, independent, offset, {buf, count, datatype}}, status);
 }
 int hf_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  return access(fh, Direction::write, Where::offset, together, offset, buf, count, datatype, status);
+  return blocking(fh, {Direction::write, Where::offset, together, offset, {buf, count, datatype}}, status);
 }
 int hf_File_read(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  return access(fh, Direction::read, Where::individual, independent, 0, buf, count, datatype, status);
+  return blocking(fh, {Direction::read, Where::individual, independent, 0, {buf, count, datatype}}, status);
 }
 int hf_File_read_all(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  return access(fh, Direction::read, Where::individual, together, 0, buf, count, datatype, status);
+  return blocking(fh, {Direction::read, Where::individual, together, 0, {buf, count, datatype}}, status);
 }
 int hf_File_write(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  return access(fh, Direction::write, Where::individual, independent, 0, buf, count, datatype, status);
+  return blocking(fh, {Direction::write, Where::individual, independent, 0, {buf, count, datatype}}, status);
 }
 int hf_File_write_all(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  return access(fh, Direction::write, Where::individual, together, 0, buf, count, datatype, status);
+  return blocking(fh, {Direction::write, Where::individual, together, 0, {buf, count, datatype}}, status);
 }

@@ -89,7 +89,15 @@ struct RecordPlan;
 void attach_records(MPI_Comm comm, RecordPlan plan, RecordHost& host, SharedAccess& access);
 // MPI's own open, of a file under no policy. What it opens by plain calls is its own matter, whatever the globs for plain files say.
 int open_by_mpi(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh);
-int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings, PointerPlan& plan,
-                MPI_File* fh, std::unique_ptr<LocalCheckpoint> checkpoint = {});
+// What MPI_File_open was given, and what has been made of it: `path` of the name, `settings` of hints and environment.
+struct NativeOpen {
+  MPI_Comm comm;
+  const char* filename;
+  int amode;
+  MPI_Info info;
+  const std::string& path;
+  const Settings& settings;
+};
+int open_native(const NativeOpen& open, PointerPlan& plan, MPI_File* fh, std::unique_ptr<LocalCheckpoint> checkpoint = {});
 
 }  // namespace holdfast::frontend

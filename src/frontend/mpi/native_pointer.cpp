@@ -124,8 +124,8 @@ int open_by_mpi(MPI_Comm comm, const char* filename, int amode, MPI_Info info, M
   return next_mpi.File_open(comm, filename, amode, info, fh);
 }
 
-int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings, PointerPlan& plan,
-                MPI_File* fh, std::unique_ptr<LocalCheckpoint> checkpoint) {
+int open_native(const NativeOpen& open, PointerPlan& plan, MPI_File* fh, std::unique_ptr<LocalCheckpoint> checkpoint) {
+  const auto& [comm, filename, amode, info, path, settings] = open;
   auto file = std::make_shared<PlainMpiFile>();
   file->path = path;
   file->amode = amode;
@@ -135,8 +135,8 @@ int open_native(MPI_Comm comm, const char* filename, const std::string& path, in
   // Access by offsets is refused in a sequential file, and is what our pointer is made of: we do the refusing ourselves.
   const bool allowed = (amode & MPI_MODE_RDWR) == 0;  // together with it: MPI's to refuse
   int mpi_amode = allowed ? amode & ~MPI_MODE_SEQUENTIAL : amode;
-  if (file->checkpoint) mpi_amode = file->checkpoint->amode_for_mpi(mpi_amode), filename = file->checkpoint->name().c_str();
-  const int code = open_by_mpi(comm, filename, mpi_amode, info, fh);
+  if (file->checkpoint) mpi_amode = file->checkpoint->amode_for_mpi(mpi_amode);
+  const int code = open_by_mpi(comm, file->checkpoint ? file->checkpoint->name().c_str() : filename, mpi_amode, info, fh);
   if (code != MPI_SUCCESS) return code;
   file->handle = *fh;
   if (file->writes())

@@ -73,7 +73,7 @@ class Opener {
       if (native_pointer) return_slot();
       const NativeHints hints(comm_, info_, path_, verdict.aggregators_agreed);
       return native_pointer ? open_by_mpi(comm_, filename_, amode_, hints.info(), fh)
-                            : open_native(comm_, filename_, path_, amode_, hints.info(), settings_, plan_, fh);
+                            : open_native({comm_, filename_, amode_, hints.info(), path_, settings_}, plan_, fh);
     }
     if (verdict.way == tree::Way::refuse) {
       return_slot();
@@ -216,7 +216,7 @@ class Opener {
       return report(mine.ok() ? Fault(int(most)) : mine);
     }
     const NativeHints hints(comm_, info_, path_, aggregators_agreed);
-    return open_native(comm_, filename_, path_, amode_, hints.info(), settings_, plan_, fh, std::move(local));
+    return open_native({comm_, filename_, amode_, hints.info(), path_, settings_}, plan_, fh, std::move(local));
   }
 
   // A plain file in a redundant job: by the same way as a protected one, so that all replicas use it as one.

@@ -7,10 +7,10 @@ namespace holdfast::frontend {
 
 namespace {
 
-int begin(MPI_File fh, Split kind, Direction direction, Where where, MPI_Offset offset, const void* buffer, MPI_Count count, MPI_Datatype type) {
+int begin(MPI_File fh, Split kind, const DataAccess& access) {
   return with_file(fh, [&](ProtectedMpiFile& file) {
     if (file.split != Split::none) return split_under_way("beginning another");
-    const Fault fault = move_data(file, direction, where, true, offset, buffer, count, type, file.split_bytes);
+    const Fault fault = move_data(file, access, file.split_bytes);
     if (fault.ok()) file.split = kind;  // one that fails has not begun
     return fault;
   });
@@ -32,18 +32,18 @@ int end_split(MPI_File fh, Split kind, MPI_Status* status) {
 using namespace holdfast::frontend;
 
 int hf_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype) {
-  return begin(fh, Split::read_at_all, Direction::read, Where::offset, offset, buf, count, datatype);
+  return begin(fh, Split::read_at_all, {Direction::read, Where::offset, together, offset, {buf, count, datatype}});
 }
 int hf_File_read_at_all_end(MPI_File fh, void*, MPI_Status* status) { return end_split(fh, Split::read_at_all, status); }
 int hf_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype) {
-  return begin(fh, Split::write_at_all, Direction::write, Where::offset, offset, buf, count, datatype);
+  return begin(fh, Split::write_at_all, {Direction::write, Where::offset, together, offset, {buf, count, datatype}});
 }
 int hf_File_write_at_all_end(MPI_File fh, const void*, MPI_Status* status) { return end_split(fh, Split::write_at_all, status); }
 int hf_File_read_all_begin(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
-  return begin(fh, Split::read_all, Direction::read, Where::individual, 0, buf, count, datatype);
+  return begin(fh, Split::read_all, {Direction::read, Where::individual, together, 0, {buf, count, datatype}});
 }
 int hf_File_read_all_end(MPI_File fh, void*, MPI_Status* status) { return end_split(fh, Split::read_all, status); }
 int hf_File_write_all_begin(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype) {
-  return begin(fh, Split::write_all, Direction::write, Where::individual, 0, buf, count, datatype);
+  return begin(fh, Split::write_all, {Direction::write, Where::individual, together, 0, {buf, count, datatype}});
 }
 int hf_File_write_all_end(MPI_File fh, const void*, MPI_Status* status) { return end_split(fh, Split::write_all, status); }

@@ -30,25 +30,26 @@ std::vector<Extent> union_of(std::vector<Extent> extents) {
 
 }  // namespace
 
-Fault Transfer::plan(ProtectedMpiFile& file, Direction direction, const void* buffer, MPI_Count count, MPI_Datatype type, Transfer& into) {
+Fault Transfer::plan(ProtectedMpiFile& file, Direction direction, const UserData& data, Transfer& into) {
   if (direction == Direction::write && !file.writes()) return Fault(MPI_ERR_READ_ONLY);
   if (direction == Direction::read && !file.reads()) return Fault(MPI_ERR_ACCESS);
-  if (count < 0) return Fault(MPI_ERR_COUNT);
-  auto memory = flatten(type, Flavour::bytes);
+  if (data.count < 0) return Fault(MPI_ERR_COUNT);
+  const auto count = static_cast<uint64_t>(data.count);
+  auto memory = flatten(data.type, Flavour::bytes);
   if (!memory) return Fault(MPI_ERR_TYPE);
   const View& view = file.view;
   into.direction_ = direction;
-  into.buffer_ = const_cast<std::byte*>(static_cast<const std::byte*>(buffer));
+  into.buffer_ = const_cast<std::byte*>(static_cast<const std::byte*>(data.at));
   into.memory_ = *memory;
   into.filetype_ = view.file;
   into.disp_ = view.disp;
   into.etype_bytes_ = view.etype_bytes;
   into.atomic_ = file.atomic;
-  if (__builtin_mul_overflow((*memory)->size(), static_cast<uint64_t>(count), &into.memory_bytes_)) return Fault(MPI_ERR_COUNT);
+  if (__builtin_mul_overflow((*memory)->size(), count, &into.memory_bytes_)) return Fault(MPI_ERR_COUNT);
   into.file_bytes_ = into.memory_bytes_;
-  into.direct_ = !view.external && (*memory)->contiguous(static_cast<uint64_t>(count));
+  into.direct_ = !view.external && (*memory)->contiguous(count);
   if (view.external) {
-    auto elements = flatten(type, Flavour::elements);
+    auto elements = flatten(data.type, Flavour::elements);
     if (!elements) return Fault(MPI_ERR_TYPE);
     into.elements_ = *elements;
     into.file_bytes_ = external_size(**elements, into.memory_bytes_);

@@ -6,10 +6,18 @@
 
 namespace holdfast::frontend {
 
+// `count` copies of `type` at `at`, in the program's memory: what every data access call names (MPI-4.1, 14.4). `at` is
+// written to where the call reads.
+struct UserData {
+  const void* at = nullptr;
+  MPI_Count count = 0;
+  MPI_Datatype type = MPI_BYTE;
+};
+
 class Transfer {
  public:
-  // Checks the arguments against the file and its view. `count` copies of `type` at `buffer`.
-  static Fault plan(ProtectedMpiFile& file, Direction direction, const void* buffer, MPI_Count count, MPI_Datatype type, Transfer& into);
+  // Checks the arguments against the file and its view.
+  static Fault plan(ProtectedMpiFile& file, Direction direction, const UserData& data, Transfer& into);
   // No data at all: what a rank with wrong arguments brings to a collective call.
   static Transfer nothing(ProtectedMpiFile& file, Direction direction);
   void start_at(int64_t etypes) { position_ = static_cast<uint64_t>(etypes) * etype_bytes_; }
