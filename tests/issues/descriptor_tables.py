@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""A program that has used up its descriptors is told so, and its protected files lose no target.
+
+  descriptor_tables.py --build BUILD CASE
+
+A CASE is a function below; `scene.py` runs it three ways.
+"""
+import os
+
+from scene import Failed, main
+
+
+
+FULL = """
+import errno, os
+def refused(path):
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o644))
+    except OSError as why:
+        return errno.errorcode[why.errno]
+file, filling = os.open("x.dat", os.O_RDWR | os.O_CREAT, 0o644), []
+while not refused("/dev/null"):
+    filling.append(os.open("/dev/null", os.O_RDONLY))
+for part in range(100):
+    os.write(file, bytes([part]) * 1000)
+os.fsync(file)
+os.ftruncate(file, 50001)
+os.fsync(file)
+os.pwrite(file, b"in between", 2345)
+os.fsync(file)
+print(os.pread(file, 20, 2340), os.fstat(file).st_size, refused("y.dat"), refused("x.dat"), refused("/dev/null"))
+print(filling and [os.close(fd) for fd in filling[:len(filling) // 2]] and refused("y.dat"))
+os.write(file, b"end")
+os.close(file)
+"""
+
+
+LOWERED = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+"""
+# Where the limit is lowered while files are open, numbers of Holdfast's may become free for the program after that.
+FULL_FOR_A_WHILE = FULL.replace(', refused("y.dat"), refused("x.dat"), refused("/dev/null"))', ")").replace(' and refused("y.dat")', " and None")
+ANOTHER = """
+import os
+another = os.open("z.dat", os.O_RDWR | os.O_CREAT, 0o644)
+"""
+
+FULL_OF_LARGE_WRITES = """
+import os
+file = os.open("x.dat", os.O_RDWR | os.O_CREAT, 0o644)
+os.write(file, bytes(range(256)) * 12000), os.fsync(file)
+try:
+    while os.open("/dev/null", os.O_RDONLY):
+        pass
+except OSError as why:
+    print(why)
+for part in range(3):
+    print(os.pwrite(file, bytes([part]) * 2500000, part * 1000003), os.fsync(file))
+os.close(file)
+"""
+
+
+def full_tables_of_few(scene):
+    """Where a process may have few descriptors, no target is lost either: a file that would need more is not opened to be written."""
+    done = []
+    for scheme, targets, limit in (("mirror:2", 2, 48), ("rs:4+2", 6, 96)):
+        command = ("sh", "-c", f'ulimit -n {limit}; exec /usr/bin/python3 -c "$0"', FULL_OF_LARGE_WRITES)
+        if scene.way != "protected":
+            done += [scene.run(*command), scene.content("x.dat")]
+            os.unlink(scene.at("x.dat"))
+            continue
+        scene.protect(scheme, targets)
+        done.append(scene.run(*command))
+        code, said = scene.run(scene.holdfast, "status", scene.at("x.dat"), served=False)
+        if code != 0:
+            raise Failed(f"status of a file of {scheme} with {limit} descriptors: {code}, {said}")
+        done.append(scene.content("x.dat"))
+        scene.run(scene.holdfast, "rm", scene.at("x.dat"), served=False)
+    if scene.said:
+        raise Failed(f"was said: {scene.said}")
+    if scene.way == "protected":
+        code, _ = scene.run("sh", "-c", "ulimit -n 64; echo few > few.dat")
+        if code == 0 or "few.dat: a process that writes it needs 80 descriptors, and this one may have 64; allow more" not in scene.said:
+            raise Failed(f"a file that needs more is made with {code}: {scene.said}")
+        if os.listdir(scene.files):
+            raise Failed(f"what is refused leaves {os.listdir(scene.files)}")
+    return done
+
+
+def full_tables(scene):
+    """A program that has used up all its descriptors is refused the next one, and what it has open serves on: on all targets."""
+    done = []
+    for limit, script in ((100, FULL), (1024, FULL), (1024, LOWERED + FULL), (1024, ANOTHER + LOWERED + FULL_FOR_A_WHILE)):
+        done.append(scene.run("sh", "-c", f'ulimit -n {limit}; exec /usr/bin/python3 -c "$0"', script))
+        if any("no descriptors left" not in line for line in scene.said.splitlines()):
+            raise Failed("something else was said")
+        for name in ("x.dat", "y.dat", "z.dat"):
+            if not os.path.exists(scene.at(name)):
+                continue
+            scene.must_be_protected(name)
+            code, said = scene.run(scene.holdfast, "status", scene.at(name), served=False) if scene.way == "protected" else (0, "")
+            if code != 0:
+                raise Failed(f"status of {name} with {limit} descriptors: {code}, {said}")
+            done.append(scene.content(name))
+            if scene.way == "protected":
+                scene.run(scene.holdfast, "rm", scene.at(name), served=False)
+            else:
+                os.unlink(scene.at(name))
+    return done
+
+
+CASES = {
+    "full_descriptor_tables": full_tables,
+    "full_descriptor_tables_of_few": full_tables_of_few,
+}
+
+
+if __name__ == "__main__":
+    main(__doc__, CASES)
