@@ -16,6 +16,9 @@ enum class Subject : uint64_t {
   host,
   system,
   processor_name,
+  node,
+  load,
+  own_processor,
   clocks = 1 << 16
 };
 

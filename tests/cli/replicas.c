@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -390,6 +392,27 @@ static int asks(const char *path) {
   return fclose(out);
 }
 
+/* How much room there is: it becomes less in between. */
+static int space(const char *path) {
+  FILE *out = fopen(path, "w");
+  struct statvfs all;
+  struct statfs kernel;
+  const char *const names[] = {"statvfs", "fstatvfs", "statfs", "fstatfs"};
+  const int directory = open(".", O_RDONLY | O_DIRECTORY);
+  for (int i = 0; i < 4; ++i) {
+    char file[32];
+    const int first = is_first();
+    const int answer = i == 0 ? statvfs(".", &all) : i == 1 ? fstatvfs(directory, &all) : i == 2 ? statfs(".", &kernel) : fstatfs(directory, &kernel);
+    snprintf(file, sizeof file, "filler%d", i);
+    const int fd = first ? (int)syscall(SYS_openat, AT_FDCWD, file, O_WRONLY | O_CREAT, 0644) : -1;
+    if (fd >= 0) syscall(SYS_fallocate, fd, 0, 0L, 8L << 20);
+    fprintf(out, "%s %d %020lu %020lu\n", names[i], answer, (unsigned long)(i < 2 ? all.f_bfree : kernel.f_bfree),
+            (unsigned long)(i < 2 ? all.f_ffree : kernel.f_ffree));
+    fflush(out);
+  }
+  return fclose(out);
+}
+
 /* What is known about a file beside its content: a second time it would be an error, or undo what came in between. */
 static int attributes(const char *path) {
   char directory[] = "made.XXXXXX", name[] = "free.XXXXXX", file[64];
@@ -594,6 +617,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "writers")) return writers(path);
   if (!strcmp(what, "late_threads")) return late_threads();
   if (!strcmp(what, "asks")) return asks(path);
+  if (!strcmp(what, "space")) return space(path);
   if (!strcmp(what, "slowasks")) return slowasks(path);
   if (!strcmp(what, "slowreads")) return slowreads(path);
   if (!strcmp(what, "attributes")) return attributes(path);

@@ -30,6 +30,10 @@ class Replicas(ReplicatedTest):
         self.replicas(PROGRAM, "clocks")
         self.assertEqual(len(self.read("file").splitlines()), 200)
 
+    def test_clocks_that_are_seldom_asked_are_the_same_in_all(self):
+        self.replicas(PROGRAM, "otherclocks")
+        self.assertEqual(len(self.read("file").splitlines()), 15)
+
     def test_each_replica_sees_its_own_clocks_where_that_is_said(self):
         self.replicas("--clock", "strict", PROGRAM, "clocks")
         os.unlink(self.path("file"))
@@ -128,6 +132,10 @@ class Replicas(ReplicatedTest):
         self.assertEqual((len(walk), walk[-1]), (34, "walk many 5 0 0"))
         self.assertEqual(sum(bool(re.fullmatch(r"many/m\w+ has [04] bytes", line)) for line in lines), 34)
         self.assertIn("0 walks have failed", lines)
+
+    def test_how_much_room_there_is_has_one_answer(self):
+        self.replicas(PROGRAM, "space")
+        self.assertEqual([line.split()[:2] for line in self.read("file").splitlines()], [[name, "0"] for name in ("statvfs", "fstatvfs", "statfs", "fstatfs")])
 
     def test_a_temporary_file_with_the_processs_number_is_each_replicas_own(self):
         self.replicas(PROGRAM, "own", replicas=3)

@@ -249,6 +249,29 @@ auto ask_path(const char* path, bool follow, Native native) -> decltype(native(p
   return seen.natively ? native(path) : call_where_it_is(seen, AT_FDCWD, path, native);
 }
 
+// Free space changes at any time: what the leader has seen all replicas are told.
+template <class Filled, class Name>
+int tell_space(const void* caller, const char* kind, int result, Filled* into, Name name_of) {
+  auto* const replica = into ? replica_for(caller) : nullptr;
+  if (!replica) [[likely]]
+    return result;
+  const OurCode ours_now;
+  const int error = errno;
+  const std::string name = name_of(*replica);
+  errno = error;
+  return name.empty() ? result : told(*replica, kind, name, result, into, sizeof *into);
+}
+template <class Filled, class Native>
+int ask_space(const void* caller, const char* path, Filled* into, Native native) {
+  if (is_null(path)) return native(path);
+  return tell_space(caller, "statvfs", ask_path(path, true, native), into, [=](auto& replica) { return name_asked(replica, AT_FDCWD, path); });
+}
+template <class Filled, class Native>
+int ask_space(const void* caller, int fd, Filled* into, Native native) {
+  const int result = ask_entry(fd, native);
+  return result != 0 ? result : tell_space(caller, "fstatvfs", result, into, [=](auto&) { return name_of_number(fd); });
+}
+
 // Each version is a file of its own: another name would stay with the one that it was made for. Nothing: neither name is a checkpoint's.
 std::optional<int> link_checkpoint(int directory, const char* path, int to_directory, const char* to) {
   const SeenAt seen = describe_checkpoint(directory, path, false);
@@ -440,31 +463,31 @@ HF_DOOR int fremovexattr(int fd, const char* name) noexcept {
 }
 HF_DOOR int statfs(const char* path, struct statfs* into) noexcept {
   HF_ALIKE(AT_FDCWD, path);
-  return ask_path(path, true, [=](const char* at) { return real().statfs(at, into); });
+  return ask_space(HF_CALLER, path, into, [=](const char* at) { return real().statfs(at, into); });
 }
 HF_DOOR int statfs64(const char* path, struct statfs64* into) noexcept {
   HF_ALIKE(AT_FDCWD, path);
-  return ask_path(path, true, [=](const char* at) { return real().statfs64(at, into); });
+  return ask_space(HF_CALLER, path, into, [=](const char* at) { return real().statfs64(at, into); });
 }
 HF_DOOR int statvfs(const char* path, struct statvfs* into) noexcept {
   HF_ALIKE(AT_FDCWD, path);
-  return ask_path(path, true, [=](const char* at) { return real().statvfs(at, into); });
+  return ask_space(HF_CALLER, path, into, [=](const char* at) { return real().statvfs(at, into); });
 }
 HF_DOOR int statvfs64(const char* path, struct statvfs64* into) noexcept {
   HF_ALIKE(AT_FDCWD, path);
-  return ask_path(path, true, [=](const char* at) { return real().statvfs64(at, into); });
+  return ask_space(HF_CALLER, path, into, [=](const char* at) { return real().statvfs64(at, into); });
 }
 HF_DOOR int fstatfs(int fd, struct statfs* into) noexcept {
-  return ask_entry(fd, [=](const char* at) { return at ? statfs(at, into) : real().fstatfs(fd, into); });
+  return ask_space(HF_CALLER, fd, into, [=](const char* at) { return at ? statfs(at, into) : real().fstatfs(fd, into); });
 }
 HF_DOOR int fstatfs64(int fd, struct statfs64* into) noexcept {
-  return ask_entry(fd, [=](const char* at) { return at ? statfs64(at, into) : real().fstatfs64(fd, into); });
+  return ask_space(HF_CALLER, fd, into, [=](const char* at) { return at ? statfs64(at, into) : real().fstatfs64(fd, into); });
 }
 HF_DOOR int fstatvfs(int fd, struct statvfs* into) noexcept {
-  return ask_entry(fd, [=](const char* at) { return at ? statvfs(at, into) : real().fstatvfs(fd, into); });
+  return ask_space(HF_CALLER, fd, into, [=](const char* at) { return at ? statvfs(at, into) : real().fstatvfs(fd, into); });
 }
 HF_DOOR int fstatvfs64(int fd, struct statvfs64* into) noexcept {
-  return ask_entry(fd, [=](const char* at) { return at ? statvfs64(at, into) : real().fstatvfs64(fd, into); });
+  return ask_space(HF_CALLER, fd, into, [=](const char* at) { return at ? statvfs64(at, into) : real().fstatvfs64(fd, into); });
 }
 
 // The doors whose chain stands in gen/libc_functions.txt.

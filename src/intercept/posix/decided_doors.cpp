@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "file/coordinated/alike.hpp"
-#include "intercept/posix/decided.hpp"
+#include "intercept/posix/decided_answers.hpp"
 #include "intercept/posix/real.hpp"
 #include "redundant/decisions/carried_clocks.hpp"
 #include "redundant/subjects.hpp"
@@ -22,43 +22,6 @@ using holdfast::redundant::CarriedClock;
 using holdfast::redundant::CarriedTime;
 using holdfast::redundant::Replica;
 using holdfast::redundant::Subject;
-
-// `ask` fills the answer, which is copied as it is.
-template <class Answer, class Native>
-Answer decided(Replica& replica, uint64_t subject, Native ask) {
-  const OurCode ours_now;
-  Answer answer{};
-  replica.decide(
-      subject, holdfast::ByteSpan(reinterpret_cast<std::byte*>(&answer), sizeof answer),
-      [](void* given, holdfast::ByteSpan into) {
-        const Answer made = (*static_cast<Native*>(given))();
-        std::memcpy(into.data(), &made, sizeof made);
-      },
-      &ask);
-  return answer;
-}
-
-// What a call returns, what it fills, and errno.
-template <class Filled>
-struct Whole {
-  int64_t returned;
-  int64_t error;
-  Filled filled;
-};
-
-template <class Filled, class Native>
-int64_t decide_filled(Replica& replica, uint64_t subject, Filled* into, Native native) {
-  const auto whole = decided<Whole<Filled>>(replica, subject, [=] {
-    Whole<Filled> made;
-    std::memset(static_cast<void*>(&made), 0, sizeof made);
-    made.returned = native(&made.filled);
-    made.error = made.returned < 0 ? errno : 0;
-    return made;
-  });
-  if (into && whole.returned >= 0) *into = whole.filled;
-  if (whole.returned < 0) errno = int(whole.error);
-  return whole.returned;
-}
 
 constexpr int64_t us_of_s = 1000000, ns_of_s = 1000000000;
 int64_t us_of(const timeval& time) { return time.tv_sec * us_of_s + time.tv_usec; }
@@ -96,7 +59,9 @@ CarriedClock<int64_t>* carried(clockid_t which) {
   }
 }
 
+// Also what stands behind this library, and asks the kernel by syscall(2), is asked for this process alone.
 int running_clock(Replica& replica, CarriedClock<int64_t>& clock, clockid_t which, timespec* into) {
+  const OurCode ours_now;
   timespec now{}, here{};
   bool own = false;
   const auto ask = [&](timespec* at) {
@@ -217,6 +182,7 @@ HF_DOOR clock_t times(tms* into) noexcept {
   Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().times(into);
+  const OurCode ours_now;
   static constinit CarriedTime user, system;
   static constinit CarriedClock<int64_t> since_start(alike_ticks);
   bool own = false;

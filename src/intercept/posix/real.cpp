@@ -31,7 +31,7 @@ constexpr struct {
     {"lio_listio64", "GLIBC_2.4"},   {"nftw", "GLIBC_2.3.3"},          {"nftw64", "GLIBC_2.3.3"},
     {"posix_spawn", "GLIBC_2.15"},   {"posix_spawnp", "GLIBC_2.15"},   {"pthread_cond_timedwait", "GLIBC_2.3.2"},
     {"quick_exit", "GLIBC_2.24"},    {"realpath", "GLIBC_2.3"},        {"timer_create", "GLIBC_2.3.3"},
-    {"timer_delete", "GLIBC_2.3.3"}, {"timer_settime", "GLIBC_2.3.3"},
+    {"timer_delete", "GLIBC_2.3.3"}, {"timer_settime", "GLIBC_2.3.3"}, {"timer_gettime", "GLIBC_2.3.3"},
 };
 
 bool are_of_one_library(void* one, void* other) {
