@@ -384,14 +384,18 @@ void Clients::leave(Client& client, Ending ending) {
   if (left.seat) left.seat->session.end();
 }
 
-// What it has begun is kept as long as that of a client that is connected and stalls.
+// What it has begun is kept as long as that of a client that is connected and stalls. A connection breaks, too, where a client is killed that has an
+// answer to read: one that has nothing open may be no more, and does not keep the agent from ending.
 void Clients::wait_for_return(std::unique_lock<std::mutex>& lock, Client& client, const Seats::SeatPtr& seat, Ending ending) {
   const Limits::Time kept = !seat->session.holds_locks() ? kept_without : ending == Ending::stalled ? kept_stalled : kept_with_locks;
   const auto is_decided = [&] { return seat->speaker != 0 || seat->over; };
-  if (changed_.wait_for(lock, std::min(kept, limits_.stalled), is_decided) || kept <= limits_.stalled) return;
-  Seats::forget(*seat);
-  keep(client, seat);
-  changed_.wait_for(lock, kept - limits_.stalled, is_decided);
+  rest(client, !seat->session.has_open());
+  if (!changed_.wait_for(lock, std::min(kept, limits_.stalled), is_decided) && kept > limits_.stalled) {
+    Seats::forget(*seat);
+    keep(client, seat);
+    changed_.wait_for(lock, kept - limits_.stalled, is_decided);
+  }
+  rest(client, false);
 }
 
 }  // namespace holdfast::agent

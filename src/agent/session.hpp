@@ -39,6 +39,7 @@ class Session {
   // `request` is sensible(); `name` and `bulk` are as long as it says.
   Reply answer(const target::AgentRequest& request, const std::string& name, ByteView bulk);
   bool holds_locks() const { return !locks_.empty(); }
+  bool has_open() const { return holds_locks() || !objects_.empty(); }
   // That of `served` which it is attached to; empty before that.
   const std::string& directory() const { return directory_; }
   // What is kept of requests and answers of several pieces, and giving that up: who goes on with it hears that it is gone.
