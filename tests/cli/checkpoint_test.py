@@ -92,7 +92,10 @@ class CheckpointTest(CommandTest):
     def lose(self, *nodes):
         for node in nodes:
             self.lose_agent(node)
-            subprocess.run(["sh", "-c", f"rm -rf {self.path('holdfast-nodes', node)}/* {self.path('holdfast-nodes', node)}/.[a-z]*"], check=True)
+            self.lose_disk(node)
+
+    def lose_disk(self, node):
+        subprocess.run(["sh", "-c", f"rm -rf {self.path('holdfast-nodes', node)}/* {self.path('holdfast-nodes', node)}/.[a-z]*"], check=True)
 
     def drop_from_nodes(self, step, *nodes):
         """What these nodes hold of the versions of a checkpoint."""

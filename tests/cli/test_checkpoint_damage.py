@@ -39,6 +39,25 @@ class CheckpointDamage(CheckpointTest):
         self.assertIn("attempt 3 begins with checkpoint 10", done.stderr)
         self.assertEqual([self.read("got.0"), self.read("got.1")], [self.content(10)] * 2)
 
+    def test_what_is_out_of_reach_is_not_called_lost(self):
+        self.run_job(self.WRITE, "--keep", "2", "--drain", "none", ranks=2)
+        self.holdfast("agents", "stop", "n2")
+        self.assertIn("degraded", self.holdfast("checkpoints", "--verify", expect=1).stdout)
+        for node in ("n4", "n5"):
+            self.holdfast("agents", "stop", node)
+        said = self.holdfast("checkpoints", "--verify", expect=3).stdout
+        self.assertRegex(said, r"ck\.20\.1 \(step 20, attempt 1\): unknown, \d+ rows, 0 findings\n")
+        for node in ("n2", "n4", "n5"):
+            self.assertEqual(said.count(f"holdfast agents start --node {node} {self.path('holdfast-nodes', node)}\n"), 1, said)
+        # Without the disks it is lost, whether or not agents answer on the others.
+        for node in ("n2", "n4", "n5"):
+            self.lose_disk(node)
+            self.holdfast("agents", "start", "--node", node, self.path("holdfast-nodes", node))
+        self.holdfast("agents", "stop", "n1")
+        said = self.holdfast("checkpoints", "--verify", expect=2).stdout
+        self.assertRegex(said, r"ck\.20\.1 \(step 20, attempt 1\): lost, ")
+        self.assertNotIn("agents start", said)
+
     def test_so_does_a_later_run_and_all_is_said_of_it_meanwhile(self):
         self.run_job(self.WRITE, "--keep", "2", "--drain", "none", ranks=2)
         self.flip(20, 1, "n1", "n3", "n4")

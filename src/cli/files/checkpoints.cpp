@@ -20,6 +20,7 @@
 #include "checkpoint/protect.hpp"
 #include "checkpoint/survey.hpp"
 #include "cli/command.hpp"
+#include "cli/files/report.hpp"
 #include "cli/files/versions.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/drainer.hpp"
@@ -125,23 +126,24 @@ std::optional<std::vector<catalog::FoundVersion>> in_place_of(const catalog::Fou
   return std::move(*now);
 }
 
-// Of a file of a pack all of the pack is meant.
-int show_verdict(const catalog::FoundVersion& one, const Result<engine::VerifyReport>& report) {
+// Of a file of a pack all of the pack is meant. `unreached`: whose agents have to answer before all can be told.
+int show_verdict(const catalog::FoundVersion& one, const Result<engine::VerifyReport>& report, std::set<std::string>& unreached) {
   const layout::Version& version = *one.manifest.version;
   if (!report) return fail_for(version.file, report.status());
+  for (const engine::MemberReport& member : report->status.members)
+    if (report->status.health == engine::Health::unknown && member.state == "unreached") unreached.insert(member.path);
   const size_t together = layout::versions_in(layout::stored(one.manifest));
   show("{} (step {}, attempt {}): {}, {} rows{}, {} findings\n", version.file, version.step, version.attempt.number,
        engine::health_name(report->status.health), report->rows, together > 1 ? fmt::format(" of {} files together", together) : "",
-       report->finding_count);
-  if (report->lost_rows) return exit_lost;
-  return report->finding_count || report->status.health != engine::Health::healthy ? exit_degraded : exit_ok;
+       damages_in(*report));
+  return code_of(*report);
 }
 
 // Every unit of every version of the newest whole ones and all others that are readable. A job that runs may write one again meanwhile.
 int verify(const Survey& survey, const Settings& settings) {
   int code = exit_ok;
   std::deque<catalog::FoundVersion> left(survey.versions.begin(), survey.versions.end());
-  std::set<std::string> met;
+  std::set<std::string> met, unreached;
   for (const catalog::FoundVersion& one : left) met.insert(one.manifest.file_id);
   std::map<std::string, Result<engine::VerifyReport>> packs;  // that were verified, by id
   const auto report_of = [&](const layout::Manifest& manifest) {
@@ -159,9 +161,10 @@ int verify(const Survey& survey, const Settings& settings) {
       for (catalog::FoundVersion& other : *others)
         if (met.insert(other.manifest.file_id).second) left.push_back(std::move(other));
     } else {
-      code = std::max(code, show_verdict(one, report));
+      code = std::max(code, show_verdict(one, report, unreached));
     }
   }
+  for (const std::string& address : unreached) show("{}\n", how_to_reach(address));
   return code;
 }
 

@@ -77,6 +77,14 @@ void print_status(const engine::FileStatus& s, bool advise) {
     if (s.health == engine::Health::unknown && m.state == "unreached") show("  {}\n", how_to_reach(m.path));
 }
 
+int code_of(const engine::VerifyReport& r) {
+  if (r.lost_rows) return r.status.health == engine::Health::unknown ? exit_error : exit_lost;
+  if (r.finding_count) return std::max<int>(exit_degraded, code_of(r.status.health));
+  return r.stopped ? int(exit_stopped) : code_of(r.status.health);
+}
+
+uint64_t damages_in(const engine::VerifyReport& r) { return r.finding_count - std::min(r.finding_count, r.lost_rows - r.gone_rows); }
+
 nlohmann::json json_of_failure(const std::string& path, const Status& status) {
   return {{"path", path_from_here(path)}, {"error", status.sentence()}, {"kind", kind_name(status.kind())}};
 }

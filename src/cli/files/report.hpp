@@ -10,6 +10,10 @@ namespace holdfast::cli {
 // Heading, health, table of members, and what to do about it.
 void print_status(const engine::FileStatus& status, bool advise = true);
 std::string layout_line(const layout::Manifest& manifest);  // "rs:4+2 interleaved over 6 targets, unit 1.0 MiB, 4.0 MiB"
+// What a verification means: 3 where too much is out of reach to tell, 2 where something is lost.
+int code_of(const engine::VerifyReport& report);
+// A row that is out of reach may be whole.
+uint64_t damages_in(const engine::VerifyReport& report);
 nlohmann::json json_of_failure(const std::string& path, const Status& status);
 
 // What a command finds of the files that it was given, one after another: for people as it comes, for machines all of it at the end.

@@ -41,9 +41,6 @@ nlohmann::json json_of_report(const engine::VerifyReport& r) {
   return out;
 }
 
-// A row that is out of reach may be whole.
-uint64_t damages_in(const engine::VerifyReport& r) { return r.finding_count - std::min(r.finding_count, r.lost_rows - r.gone_rows); }
-
 void print_findings(const engine::VerifyReport& r, bool all) {
   if (r.findings.empty()) return;
   Table table({">row", ">unit", ">target", "what", "detail"});
@@ -76,12 +73,6 @@ void print_report(const engine::VerifyReport& r, bool all) {
   if (r.stopped) show("  stopped before the end: what was not read is not judged\n");
 }
 
-int code_of_report(const engine::VerifyReport& r) {
-  if (r.lost_rows) return r.status.health == engine::Health::unknown ? exit_error : exit_lost;
-  if (r.finding_count) return std::max<int>(exit_degraded, code_of(r.status.health));
-  return r.stopped ? int(exit_stopped) : code_of(r.status.health);
-}
-
 Result<engine::VerifyReport> verify_one(const std::string& path, const Settings& settings) {
   auto located = catalog::locate(path_from_here(path), settings);
   if (!located) return or_of_checkpoint(path, located.status(), Asked::check, settings);
@@ -97,7 +88,7 @@ int verify(const VerifyOptions& options) {
   for (const std::string& path : options.paths) {
     if (interrupted()) break;
     auto report = verify_one(path, *settings);
-    if (report) reports.found(code_of_report(*report), json_of_report(*report), [&] { print_report(*report, options.all); });
+    if (report) reports.found(code_of(*report), json_of_report(*report), [&] { print_report(*report, options.all); });
     else reports.failed(path, report.status());
   }
   return reports.end();
