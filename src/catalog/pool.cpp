@@ -267,6 +267,7 @@ class Opening {
   Status look_at(const Probe& probe) {
     if (!probe.reachable()) return leave_out(probe.path, probe.status);
     HF_TRY(check_can_join(probe));
+    mend_marker(probe);
     usable_.push_back(probe.path);
     if (!probe.pool) unmarked_.push_back(probe.path);
     else HF_TRY(check_one(probe));

@@ -10,6 +10,7 @@
 #include "base/node_path.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
+#include "layout/sealed_text.hpp"
 #include "target/address.hpp"
 #include "target/lane_lock.hpp"
 
@@ -48,12 +49,26 @@ void find_pool_marker(Probe& probe, ByteView text) {
   probe.marker_status = Status(Kind::invalid, "it is a directory of a pool (--local) and no target of a set; give another with --targets");
 }
 
+std::string_view chars_of(ByteView bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+ByteView bytes_of_text(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
+
+// The only copy: what can be told of it is worth some milliseconds. `text` becomes what was written.
+Result<Marker> decode_mended(Probe& probe, Bytes& text) {
+  if (auto mended = layout::without_flipped_bit(chars_of(text))) {
+    const ByteView bytes = bytes_of_text(*mended);
+    text.assign(bytes.begin(), bytes.end());
+    probe.mended_marker = std::move(*mended);
+  }
+  return decode_marker(text);
+}
+
 // False where there is none.
 bool find_marker(Probe& probe) {
   auto text = probe.target->get(marker_name, max_marker_bytes);
   probe.has_marker = text || text.status().kind() != Kind::not_found;
   if (text) {
     auto marker = decode_marker(*text);
+    if (marker.status().kind() == Kind::corrupt) marker = decode_mended(probe, *text);
     if (marker) probe.marker = std::move(*marker);
     else probe.marker_status = marker.status();
     if (marker.status().kind() == Kind::version) find_pool_marker(probe, *text);
@@ -185,6 +200,18 @@ Result<std::unique_ptr<target::Lock>> lock_directory(const Probe& probe) {
     if (lock.ok() || lock.status().kind() != Kind::busy || environment().now() > give_up) return lock;
     environment().wait(std::chrono::milliseconds(20));
   }
+}
+
+// Under the lock of whoever writes markers. What stands there by now may be another one.
+void mend_marker(const Probe& probe) {
+  if (probe.mended_marker.empty() || !probe.reachable()) return;
+  const auto lock = lock_directory(probe);
+  if (!lock) return;
+  (void)probe.lane->run([target = probe.target, text = probe.mended_marker]() -> Status {
+    const auto now = target->get(marker_name, max_marker_bytes);
+    if (!now || layout::without_flipped_bit(chars_of(*now)) != text) return {};
+    return target->put(marker_name, bytes_of_text(text), true);
+  });
 }
 
 bool are_one_directory(const Probe& one, const Probe& other) {

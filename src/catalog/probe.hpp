@@ -32,6 +32,7 @@ struct Probe {
   std::optional<Marker> marker;              // where there is an intact one
   std::optional<PoolMarker> pool;            // where it is a pool's
   Status marker_status;                      // why there is no marker of a set
+  std::string mended_marker;                 // the marker's text where a bit of it was flipped: to be put in its place (mend_marker)
   bool empty = false;                        // but for hidden entries and lost+found; only looked at where there is no marker
   std::optional<layout::Manifest> manifest;  // the copy at `<manifest_name>`, where asked for and intact
   Status manifest_status;
@@ -50,6 +51,9 @@ struct LookFor {
 std::vector<Probe> probe_directories(const std::vector<std::string>& directories, const LookFor& what, uint64_t deadline_ms);
 // The lock of a directory's marker, which is waited for, ten seconds long. One process at a time makes or changes a set or a pool.
 Result<std::unique_ptr<target::Lock>> lock_directory(const Probe& probe);
+// Puts the right text in the place of a marker that has a flipped bit, if it is still there. For who makes or opens sets and pools; whether it can be
+// written or not, the marker is understood as before.
+void mend_marker(const Probe& probe);
 // Whether two that were found are one directory, whatever ways lead to it.
 bool are_one_directory(const Probe& one, const Probe& other);
 // The intact marker of the highest epoch of that set (of any set where `set_id` is empty); null where there is none.

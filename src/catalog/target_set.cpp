@@ -234,6 +234,8 @@ Result<TargetSet> open_found_set(const std::vector<Probe>& named, const Settings
   HF_TRY(check_all_named(truth, named));
   HF_TRY(check_width(truth.members.size(), settings));
   if (finish) finish_markers(truth, probes, settings.deadline_ms);
+  if (finish)
+    for (const Probe& probe : probes) mend_marker(probe);
   return match(truth, probes);
 }
 

@@ -1,5 +1,6 @@
 #include "layout/sealed_text.hpp"
 
+#include <bit>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -12,9 +13,8 @@ namespace {
 
 constexpr size_t digits = 16;
 
-std::string checksum_of(std::string_view text) {
-  return fmt::format("{:016x}", coding::plain_checksum(std::as_bytes(std::span(text.data(), text.size()))));
-}
+uint64_t checksum_number(std::string_view text) { return coding::plain_checksum(std::as_bytes(std::span(text.data(), text.size()))); }
+std::string checksum_of(std::string_view text) { return fmt::format("{:016x}", checksum_number(text)); }
 
 }  // namespace
 
@@ -50,6 +50,35 @@ Result<std::string> unseal(std::string_view what, int newest_format, std::string
                                              "Holdfast to use this file; nothing was changed",
                                              what, format, newest_format));
   return std::string(sealed.substr(0, line + 1));
+}
+
+namespace {
+
+int bits_apart(std::string_view one, std::string_view other) {
+  int bits = 0;
+  for (size_t i = 0; i < one.size(); ++i) bits += std::popcount(uint8_t(one[i] ^ other[i]));
+  return bits;
+}
+
+}  // namespace
+
+std::optional<std::string> without_flipped_bit(std::string_view sealed) {
+  constexpr size_t most_bytes = 16 << 10;  // some 50 ms
+  if (sealed.size() < digits + 2 || sealed.size() > most_bytes) return {};
+  const std::string_view covered = sealed.substr(0, sealed.size() - digits - 1), end = sealed.substr(covered.size());
+  const std::string right_end = checksum_of(covered) + "\n";
+  if (bits_apart(right_end, end) == 1) return std::string(covered) + right_end;
+  uint64_t wanted = 0;
+  (void)std::from_chars(end.data(), end.data() + digits, wanted, 16);
+  if (fmt::format("{:016x}\n", wanted) != end) return {};
+  std::string text(sealed);
+  for (size_t i = 0; i < covered.size(); ++i)
+    for (int bit = 0; bit < 8; ++bit) {
+      text[i] = char(text[i] ^ 1 << bit);
+      if (checksum_number(std::string_view(text).substr(0, covered.size())) == wanted) return text;
+      text[i] = char(text[i] ^ 1 << bit);
+    }
+  return {};
 }
 
 }  // namespace holdfast::layout

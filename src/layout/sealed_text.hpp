@@ -2,6 +2,7 @@
 // `#holdfast-manifest 1 0123456789abcdef`. This line keeps its form in all formats, so that an old program can tell a newer file from a damaged
 // one.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,5 +19,9 @@ std::string a_copy_is_damaged(std::string_view what, const char* how);
 // The text without its last line. Kind::corrupt for whatever was not written by seal() or was altered since,
 // Kind::version for an intact file of a format above `newest_format`.
 Result<std::string> unseal(std::string_view what, int newest_format, std::string_view sealed, Damaged sentence = a_copy_is_damaged);
+
+// What it was before one of its bits was flipped: the checksum tells, and no other text but the one that was written has it. Nothing where more is
+// damaged than that, or where the text is longer than anyone would wait for. For texts of which there is one copy.
+std::optional<std::string> without_flipped_bit(std::string_view sealed);
 
 }  // namespace holdfast::layout

@@ -693,15 +693,31 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
                 os.remove(self.path("a.dat"))
             self.assertEqual(done, 1, f"more of {calls} than were tried")
 
-    def test_a_damaged_marker_is_told_with_what_mends_it(self):
+    def flip(self, marker, bits):
+        """In its uuid. It is as it was before."""
+        with open(marker, "r+b") as file:
+            before = file.read()
+            at = before.index(b'"uuid": "') + 12
+            file.seek(at)
+            file.write(bytes([before[at] ^ bits]))
+        return before
+
+    def test_a_flipped_bit_of_a_marker_takes_nothing_from_it_and_the_next_job_mends_it(self):
         self.run_on("n1,n2,n3", "seq 1000 > out.dat")
         marker = self.path("disk-n2", "holdfast-target.json")
-        with open(marker, "r+b") as file:
-            at = file.read().index(b'"uuid": "') + 12
-            file.seek(at)
-            bit = file.read(1)[0] ^ 1
-            file.seek(at)
-            file.write(bytes([bit]))
+        before = self.flip(marker, 1)
+        self.assertEqual(self.members()["n2"]["state"], "ok")
+        self.holdfast("verify", "out.dat")
+        with open(marker, "rb") as file:
+            self.assertNotEqual(file.read(), before, "who only looks writes nothing")
+        self.run_on("n1,n2,n3", "seq 1000 > more.dat")
+        with open(marker, "rb") as file:
+            self.assertEqual(file.read(), before)
+        self.assertEqual(self.members("more.dat")["n2"]["state"], "ok")
+
+    def test_a_damaged_marker_is_told_with_what_mends_it(self):
+        self.run_on("n1,n2,n3", "seq 1000 > out.dat")
+        self.flip(self.path("disk-n2", "holdfast-target.json"), 3)
         lost = self.members(expect=1)["n2"]
         self.assertEqual(lost["state"], "lost")
         self.assertIn("its holdfast-target.json is damaged: its checksum differs; empty the directory, then run: holdfast repair FILE --replace DIR=DIR",

@@ -119,11 +119,30 @@ TEST_F(TargetSetTest, AMarkerCopiedFromAnotherMemberIsLost) {
   EXPECT_TRUE(says(set->members[2].lost, "another target"));
 }
 
+TEST_F(TargetSetTest, AMarkerWithAFlippedBitIsUnderstoodAndMended) {
+  targets(3, "mirror:3");
+  ASSERT_TRUE(open_or_create_set(settings.targets, settings));
+  const std::string whole = read(target(1) + "/" + marker_name);
+  for (const size_t at : {size_t(5), whole.find("epoch") + 8, whole.find("index") + 8, whole.size() - 3}) {
+    std::string text = whole;
+    text[at] ^= 1;
+    write(target(1) + "/" + marker_name, text);
+    auto only_looked = open_whole_set(settings.targets, settings, 0755);
+    ASSERT_TRUE(only_looked) << only_looked.status().sentence();
+    EXPECT_TRUE(only_looked->members[1].usable());
+    EXPECT_EQ(read(target(1) + "/" + marker_name), text) << "who looks changes nothing";
+    auto set = open_or_create_set(settings.targets, settings);
+    ASSERT_TRUE(set) << set.status().sentence();
+    EXPECT_TRUE(set->members[1].usable());
+    EXPECT_EQ(read(target(1) + "/" + marker_name), whole);
+  }
+}
+
 TEST_F(TargetSetTest, ADamagedMarkerIsALostMember) {
   targets(3, "mirror:3");
   ASSERT_TRUE(open_or_create_set(settings.targets, settings));
   std::string text = read(target(1) + "/" + marker_name);
-  text[text.size() / 2] ^= 1;
+  text[text.size() / 2] ^= 3;
   write(target(1) + "/" + marker_name, text);
   auto set = open_or_create_set(settings.targets, settings);
   ASSERT_TRUE(set) << set.status().sentence();
