@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 // Only config_file.cpp knows TOML; the records of the keys are in settings/.
 #include "base/config_file.hpp"
@@ -50,17 +51,28 @@ Status apply_file(Settings& s, const std::string& path) {
   return Status();
 }
 
+// The kernel takes no longer one, with its name. One of just this length goes on in the next.
+constexpr size_t bytes_of_a_variable = (128 << 10) - 128;
+
+bool goes_on(const std::string& variable) {
+  const char* value = std::getenv(variable.c_str());
+  return value && std::strlen(value) == bytes_of_a_variable;
+}
+
 // A variable that is set to nothing asks for nothing; lists can be emptied that way.
-const char* variable_of(const Record& record) {
+std::optional<std::string> variable_of(const Record& record) {
   const char* value = std::getenv(record.variable().c_str());
-  return value && (*value || record.separator()) ? value : nullptr;
+  if (!value || !(*value || record.separator())) return {};
+  std::string whole = value;
+  for (int part = 2; goes_on(record.variable(part - 1)); ++part) whole += environment_variable(record.variable(part).c_str());
+  return whole;
 }
 
 Status apply_environment(Settings& s) {
   const std::string base = text::working_directory();
   for (const Area* area : areas())
     for (const Record& record : area->records)
-      if (const char* value = variable_of(record)) HF_TRY(apply(s, record, Given{text::trim(value), Source::environment, base}, record.variable()));
+      if (const auto value = variable_of(record)) HF_TRY(apply(s, record, Given{text::trim(*value), Source::environment, base}, record.variable()));
   return Status();
 }
 
@@ -146,7 +158,10 @@ size_t distance(std::string_view a, std::string_view b) {
 std::vector<StrangeVariable> strange_variables() {
   constexpr size_t far = 3;  // letters: further off it is another word
   std::vector<std::string> known(std::begin(other_variables), std::end(other_variables));
-  for_each_record([&](const Record& record) { known.push_back(record.variable()); });
+  for_each_record([&](const Record& record) {
+    known.push_back(record.variable());
+    for (int part = 2; goes_on(record.variable(part - 1)); ++part) known.push_back(record.variable(part));
+  });
   std::vector<StrangeVariable> strange;
   for (char** variable = environ; variable && *variable; ++variable) {
     const std::string_view whole = *variable;
@@ -282,7 +297,11 @@ std::map<std::string, std::string> Settings::hints() const {
 
 std::map<std::string, std::string> Settings::environment() const {
   std::map<std::string, std::string> out;
-  for_each_change(*this, [&](const Record& record, const std::string& value) { out[record.variable()] = value; });
+  for_each_change(*this, [&](const Record& record, const std::string&) {
+    const std::string value = record.text_for_jobs(*this);
+    for (size_t done = 0, part = 1; done < value.size() || part == 1; done += bytes_of_a_variable, ++part)
+      out[record.variable(int(part))] = value.substr(done, bytes_of_a_variable);
+  });
   // What the file said is in the variables; a job that changes its directory must not meet another file.
   out["HOLDFAST_CONFIG"] = "";
   return out;

@@ -1,4 +1,5 @@
 """holdfast run --local: the nodes' own directories as a pool. The nodes here are agents of one machine, each with a name of its own."""
+import json
 import os
 import random
 import shutil
@@ -461,6 +462,15 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
         self.assertEqual(self.holdfast("cat", "a.dat").stdout, "a\n")
         self.holdfast("verify", "a.dat")
 
+    def test_a_slurm_step_of_many_nodes_is_asked_for_in_few_words(self):
+        """One by one they would be longer than a word may be."""
+        nodes = "node-of-a-long-name-[1-9000]"
+        self.make_command("srun", f'echo "$@" > {self.path("seen")}; exit 1')
+        self.env.update(SLURM_JOB_ID="17", SLURM_JOB_NODELIST=nodes)
+        self.holdfast("agents", "start", "disk-{node}", expect=3)
+        with open(self.path("seen")) as file:
+            self.assertIn(f" --nodes=9000 --ntasks=9000 --ntasks-per-node=1 --nodelist={nodes} ", file.read())
+
     def test_a_slurm_step_that_fails_is_told_with_its_own_words(self):
         os.mkdir(self.path("bin"))
         with open(self.path("bin/srun"), "w") as file:
@@ -728,6 +738,19 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
         place = f"n2:{self.path('disk-n2')}"
         self.holdfast("repair", "out.dat", "--replace", f"{place}={place}")
         self.holdfast("verify", "out.dat")
+
+    def test_the_names_of_more_nodes_than_a_variable_holds_are_told_to_the_program(self):
+        self.run_on("n1,n2,n3", "true")
+        names = ["n1", "n2", "n3"] + [f"host-{random.getrandbits(800):0200x}" for _ in range(700)]
+        with open(self.path("hosts"), "w") as file:
+            file.write("\n".join(names))
+        self.env["HOLDFAST"] = str(self.binary)
+        self.holdfast("run", "--protect", "rs:2+1", "--path", "*.dat", "--local", self.path("disk-{node}"), "--hosts", self.path("hosts"), "--", "sh", "-c",
+                      "echo one > one.dat; [ -n \"$HOLDFAST_LOCAL_2\" ] && exec env -u LD_PRELOAD $HOLDFAST settings --json > seen")
+        with open(self.path("seen")) as file:
+            [local] = [setting["value"] for setting in json.load(file)["settings"] if setting["key"] == "local"]
+        self.assertEqual(sorted(local.split(",")), sorted(f"{name}:{self.path('disk-' + name)}" for name in names))
+        self.assertEqual({node: m["state"] for node, m in self.members("one.dat").items()}, {"n1": "ok", "n2": "ok", "n3": "ok"})
 
     def test_racks_are_told_by_a_file(self):
         with open(self.path("racks"), "w") as file:

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "base/node_list.hpp"
 #include "base/node_path.hpp"
 #include "base/settings/text.hpp"
 
@@ -103,16 +105,25 @@ bool Path::take(const Record&, Settings& s, const Given& given) const {
 }
 
 bool Directories::take(const Record&, Settings& s, const Given& given) const {
-  std::vector<std::string> directories;
-  for (const std::string& part : split(given.value, ',')) {
-    directories.push_back(names_a_node(part) ? part : absolute(part, given.base));
-    if (std::count(directories.begin(), directories.end(), directories.back()) > 1) return false;
-  }
-  s.*field = std::move(directories);
+  auto directories = expand_directories(given.value);
+  if (!directories) return false;
+  std::unordered_set<std::string_view> met;
+  for (std::string& directory : *directories)
+    if (!names_a_node(directory)) directory = absolute(directory, given.base);
+  for (const std::string& directory : *directories)
+    if (!met.insert(directory).second) return false;
+  s.*field = std::move(*directories);
   return true;
 }
 
 std::string Directories::text(const Settings& s) const { return text::join(s.*field, ","); }
+
+// A short list stays as people write it.
+std::string Directories::text_for_jobs(const Settings& s) const {
+  constexpr size_t short_bytes = 4096;
+  std::string whole = text(s);
+  return whole.size() <= short_bytes ? whole : directories_in_few_words(s.*field);
+}
 
 bool Globs::take(const Record&, Settings& s, const Given& given) const {
   std::vector<std::string> globs;
@@ -145,6 +156,11 @@ std::string Record::text(const Settings& s) const {
   return std::visit([&](const auto& of) { return of.text(s); }, kind);
 }
 
+std::string Record::text_for_jobs(const Settings& s) const {
+  const auto* directories = std::get_if<Directories>(&kind);
+  return directories ? directories->text_for_jobs(s) : text(s);
+}
+
 std::string Record::shown(const Settings& s) const {
   if (*unset && text(s) == text(Settings())) return unset;
   if (const auto* size = std::get_if<Size>(&kind)) return size->shown(s);
@@ -171,6 +187,8 @@ std::string Record::variable() const {
   for (const char c : key) out += (c >= 'a' && c <= 'z') ? char(c - 32) : c;
   return out;
 }
+
+std::string Record::variable(int part) const { return part == 1 ? variable() : variable() + "_" + std::to_string(part); }
 
 std::string Record::hint_name() const { return hint == Hint::none ? "" : hint == Hint::ours ? "holdfast_" + std::string(key) : std::string(key); }
 

@@ -108,11 +108,12 @@ struct Path {
   std::string allowed(const Record&) const { return ""; }
 };
 
-// Separated by commas, absolute once taken; NODE:DIR stays as it is.
+// Separated by commas, absolute once taken; NODE:DIR stays as it is, and may be of many nodes (base/node_list.hpp).
 struct Directories {
   std::vector<std::string> Settings::*field;
   bool take(const Record&, Settings& s, const Given& given) const;
   std::string text(const Settings& s) const;
+  std::string text_for_jobs(const Settings& s) const;
   std::string allowed(const Record&) const { return "directories separated by commas, each named once"; }
 };
 
@@ -159,12 +160,16 @@ struct Record {
   bool take(Settings& s, const Given& given) const;
   std::string text(const Settings& s) const;
   std::string allowed() const;
+  // The value in force in a job's environment: what is long is said in few words.
+  std::string text_for_jobs(const Settings& s) const;
   // The value in force, for people: "10s", "1MiB"; the default in words.
   std::string shown(const Settings& s) const;
   std::vector<std::string> proposals() const;
   bool is_flag() const { return std::holds_alternative<Flag>(kind); }
   char separator() const;  // between a list's elements; 0: no list
   std::string variable() const;
+  // Those in which a value goes on that is too long for one.
+  std::string variable(int part) const;
   std::string hint_name() const;  // empty: it is none
   std::string option_name() const;
 };

@@ -285,12 +285,6 @@ Status check_marks(const std::string& directory) {
   return {};
 }
 
-std::string with_node(std::string text, const std::string& node) {
-  for (size_t at = text.find(node_mark); at != std::string::npos; at = text.find(node_mark, at + node.size()))
-    text.replace(at, node_mark.size(), node);
-  return text;
-}
-
 std::string own_node_name() {
   if (const std::string given = checkpoint::given_node_name(); !given.empty()) return given;
   const std::string slurm = environment_variable("SLURMD_NODENAME");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "agent/serve.hpp"
+#include "base/node_list.hpp"
 #include "base/raw_syscalls.hpp"
 #include "target/agent_registry.hpp"
 
@@ -17,11 +18,8 @@ Result<raw::Fd> start_agent(agent::Orders orders);
 Status agent_is_installed();
 // One line about an agent whose note says that it is left dead.
 std::string why_left_dead(const target::AgentNote& note);
-inline constexpr std::string_view node_mark = "{node}";
-// Kind::invalid where another word stands in such braces, or that one is misspelt.
+// Kind::invalid where another word than {node} stands in such braces, or that one is misspelt.
 Status check_marks(const std::string& directory);
-// With the node's name in the place of that.
-std::string with_node(std::string text, const std::string& node);
 // The name by which others call this node: Slurm's in a job step of its, else the short host name.
 std::string own_node_name();
 bool is_own_node(const std::string& node);

@@ -5,58 +5,28 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "base/config.hpp"
 #include "base/host_name.hpp"
+#include "base/node_list.hpp"
 #include "base/node_path.hpp"
 
 namespace holdfast::cli {
 
 namespace {
 
-constexpr size_t most_hosts = 100000;
-
 Status no_host(std::string_view text) {
   return Status(Kind::invalid, fmt::format("'{}' is no list of nodes: write n1,n2,n3 or n[1-3], or name a file with a node a line", text));
 }
 
-// "1-3", "07"
-bool expand_range(std::string_view range, std::vector<std::string>& out) {
-  const size_t dash = range.find('-');
-  const std::string_view low = range.substr(0, dash), high = dash == std::string_view::npos ? low : range.substr(dash + 1);
-  uint64_t from = 0, to = 0;
-  const auto number = [](std::string_view text, uint64_t& value) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return !text.empty() && error == std::errc() && end == text.data() + text.size();
-  };
-  if (!number(low, from) || !number(high, to) || to < from || to - from >= most_hosts) return false;
-  for (uint64_t n = from; n <= to; ++n) out.push_back(fmt::format("{:0{}}", n, low.size()));
-  return true;
-}
-
-// One element of the list, with any number of brackets.
-bool expand_one(std::string_view text, std::vector<std::string>& out) {
-  const size_t open = text.find('['), close = text.find(']', open);
-  if (open == std::string_view::npos) return out.emplace_back(text), text.find(']') == std::string_view::npos;
-  if (close == std::string_view::npos) return false;
-  std::vector<std::string> numbers, rest;
-  for (std::string_view inside = text.substr(open + 1, close - open - 1);;) {
-    const size_t comma = inside.find(',');
-    if (!expand_range(inside.substr(0, comma), numbers)) return false;
-    if (comma == std::string_view::npos) break;
-    inside.remove_prefix(comma + 1);
-  }
-  if (!expand_one(text.substr(close + 1), rest) || numbers.size() * rest.size() > most_hosts) return false;
-  for (const std::string& number : numbers)
-    for (const std::string& end : rest) out.push_back(std::string(text.substr(0, open)) + number + end);
-  return true;
-}
+// n9 before n10: so they are said in few words.
+bool comes_before(const std::string& one, const std::string& other) { return ::strverscmp(one.c_str(), other.c_str()) < 0; }
 
 Result<std::vector<std::string>> named(std::vector<std::string> all, std::string_view text) {
-  std::sort(all.begin(), all.end());
+  std::sort(all.begin(), all.end(), comes_before);
   all.erase(std::unique(all.begin(), all.end()), all.end());
   for (const std::string& name : all)
     if (!names_a_node(name + ":/")) return no_host(name.empty() ? text : name);
@@ -72,7 +42,7 @@ std::vector<std::string> without_domains(std::vector<std::string> names) {
     const std::string label = name.substr(0, name.find('.'));
     labels.push_back(label.find_first_not_of("0123456789") == std::string::npos ? name : label);  // else an address
   }
-  std::sort(labels.begin(), labels.end());
+  std::sort(labels.begin(), labels.end(), comes_before);
   const bool differ = std::adjacent_find(labels.begin(), labels.end()) == labels.end();
   return differ ? labels : names;
 }
@@ -92,7 +62,7 @@ Result<std::vector<std::string>> expand_hosts(std::string_view list) {
     if (i < list.size() && list[i] == '[') ++depth;
     if (i < list.size() && list[i] == ']') --depth;
     if (i < list.size() && (list[i] != ',' || depth > 0)) continue;
-    if (!expand_one(list.substr(begin, i - begin), all) || all.size() > most_hosts) return no_host(list);
+    if (!expand_names(list.substr(begin, i - begin), all) || all.size() > most_names) return no_host(list);
     begin = i + 1;
   }
   return named(std::move(all), list);
@@ -102,7 +72,7 @@ Result<std::vector<std::string>> read_hosts(const std::string& file) {
   std::ifstream in(file);
   if (!in) return Status::from_errno(errno, fmt::format("the list of nodes {} cannot be read", file));
   std::vector<std::string> all;
-  for (std::string line; std::getline(in, line) && all.size() < most_hosts;) {
+  for (std::string line; std::getline(in, line) && all.size() < most_names;) {
     std::istringstream words(line.substr(0, line.find('#')));
     std::string name;
     if (words >> name) all.push_back(name.substr(0, name.find(':')));

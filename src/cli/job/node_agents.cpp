@@ -48,11 +48,7 @@ void start_there(const std::vector<NodeDirectories>& nodes, const AgentStart& ho
 std::vector<std::string> patterns_of(const JobAgents& job, const NodeDirectories& node) {
   if (!job.patterns.empty()) return job.patterns;
   std::vector<std::string> patterns;
-  for (std::string directory : node.directories) {
-    for (size_t at = directory.find(node.node); at != std::string::npos; at = directory.find(node.node, at + node_mark.size()))
-      directory.replace(at, node.node.size(), node_mark);
-    patterns.push_back(std::move(directory));
-  }
+  for (const std::string& directory : node.directories) patterns.push_back(with_node_mark(directory, node.node));
   return patterns;
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/node_path.hpp"
@@ -24,8 +26,7 @@ namespace holdfast::cli {
 
 namespace {
 
-constexpr size_t most_bytes_of_a_variable = (128 << 10) - 64;  // the kernel's limit, with the variable's name
-constexpr int deadlines_for_a_start = 3;                       // of an agent on another node: with a login there
+constexpr int deadlines_for_a_start = 3;  // of an agent on another node: with a login there
 
 }  // namespace
 
@@ -191,13 +192,24 @@ int end_pool(const Settings& settings, const PoolOptions& options, int code) {
   return code;
 }
 
+namespace {
+
+// Half of what the kernel gives a program for its arguments and its environment, and a launcher adds to both.
+size_t most_bytes_for_settings() {
+  constexpr long most_of_any = 6 << 20;
+  const long most = ::sysconf(_SC_ARG_MAX);
+  return size_t(most > 0 ? std::min(most, most_of_any) : most_of_any) / 2;
+}
+
+}  // namespace
+
 Status open_pool(const Settings& settings) {
   if (settings.local.empty() || !settings.protects()) return {};
   size_t bytes = 0;
-  for (const std::string& directory : settings.local) bytes += directory.size() + 1;
-  if (bytes > most_bytes_of_a_variable)
-    return Status(Kind::invalid, fmt::format("the names of {} directories are too long for the variable that tells the job of them: give shorter "
-                                             "ones with --local",
+  for (const auto& [name, value] : settings.environment()) bytes += name.size() + value.size() + sizeof "=" + sizeof(char*);
+  if (bytes > most_bytes_for_settings())
+    return Status(Kind::invalid, fmt::format("the names of {} directories are too long for the environment that tells the job of them: give shorter "
+                                             "ones with --local, or allow it more (ulimit -s unlimited)",
                                              settings.local.size()));
   const auto look = catalog::open_pool(settings);
   if (!look) return look.status();

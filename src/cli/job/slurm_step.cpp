@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/config.hpp"
+#include "base/node_list.hpp"
 #include "base/shell_word.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/job/hosts.hpp"
@@ -69,6 +70,13 @@ Starter starter_of(const std::string& step, const std::string& variable, const s
   return found != environment.end() && found->second.starts_with(begins) ? Starter::own : Starter::another;
 }
 
+// A shell's word has 128 KiB at most. A short list stays as people write it.
+std::string list_of(const std::vector<std::string>& nodes) {
+  constexpr size_t short_bytes = 4096;
+  const std::string all = fmt::format("{}", fmt::join(nodes, ","));
+  return all.size() <= short_bytes ? all : shell_quoted(names_in_few_words(nodes, ','));
+}
+
 }  // namespace
 
 bool is_slurm_job() { return !environment_variable("SLURM_JOB_ID").empty() && find_on_path("srun"); }
@@ -116,7 +124,7 @@ std::vector<std::string> end_steps_left(const std::string& variable, const std::
 std::string step_on(const std::vector<std::string>& nodes, const std::string& name) {
   return fmt::format(
       "srun --job-name={}{} --overlap --no-kill --kill-on-bad-exit=0 --mpi=none --nodes={} --ntasks={} --ntasks-per-node=1 --nodelist={}", own_steps,
-      name, nodes.size(), nodes.size(), fmt::join(nodes, ","));
+      name, nodes.size(), nodes.size(), list_of(nodes));
 }
 
 Result<SlurmStep> SlurmStep::start(const std::vector<std::string>& nodes, const std::vector<std::string>& patterns, const AgentStart& how) {

@@ -3,10 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
+
+#include <fmt/format.h>
 
 #include "layout/geometry.hpp"
 
@@ -73,6 +78,8 @@ class Config : public testing::Test {
   static void clear_environment() {
     unsetenv("HOLDFAST_CONFIG");
     for (const char* key : all_keys) unsetenv(variable(key).c_str());
+    unsetenv("HOLDFAST_LOCAL");
+    for (int part = 2; part < 20; ++part) unsetenv(fmt::format("HOLDFAST_LOCAL_{}", part).c_str());
   }
   void file(const std::string& text, const std::string& name = "holdfast.toml") { std::ofstream(name) << text; }
   static void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
@@ -275,6 +282,76 @@ TEST_F(Config, the_environment_written_out_loads_the_same_settings_elsewhere) {
   EXPECT_EQ(again->hints(), s.hints());
   EXPECT_EQ(again->path_globs, s.path_globs);
   EXPECT_EQ(s.environment().size(), std::size(values) + 1);
+}
+
+// What another program gets of this one's environment by execve(2): a thousand nodes more are no reason to refuse it.
+std::map<std::string, std::string> handed_on(const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : environment) words.push_back(name + "=" + value);
+  std::vector<char*> given;
+  for (std::string& word : words) given.push_back(word.data());
+  given.push_back(nullptr);
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+    char env[] = "/usr/bin/env", zeros[] = "-0";
+    char* arguments[] = {env, zeros, nullptr};
+    execve(env, arguments, given.data());
+    _exit(errno);
+  }
+  close(ends[1]);
+  std::string all;
+  char buffer[65536];
+  for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) all.append(buffer, size_t(got));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << strerror(WEXITSTATUS(status));
+  std::map<std::string, std::string> got;
+  for (size_t at = 0, end; (end = all.find('\0', at)) != std::string::npos; at = end + 1) {
+    const size_t sign = all.find('=', at);
+    got[all.substr(at, sign - at)] = all.substr(sign + 1, end - sign - 1);
+  }
+  return got;
+}
+
+TEST_F(Config, the_names_of_twenty_thousand_nodes_are_handed_on) {
+  for (const bool alike : {true, false}) {
+    Settings s;
+    ASSERT_TRUE(s.apply_option("protect", "rs:4+2").ok());
+    for (uint64_t node = 1; node <= 20000; ++node) {
+      const std::string name = alike ? fmt::format("n{}", node) : fmt::format("host-{:x}.cluster", node * 0x9e3779b97f4a7c15);
+      s.local.push_back(fmt::format("{}:/local/hf-{}", name, name));
+    }
+    const auto environment = s.environment();
+    EXPECT_EQ(environment.contains("HOLDFAST_LOCAL_2"), !alike);
+    clear_environment();
+    for (const auto& [name, value] : handed_on(environment)) set(name.c_str(), value);
+    const auto again = Settings::load();
+    ASSERT_TRUE(again.ok()) << again.status().sentence().substr(0, 1000);
+    EXPECT_EQ(again->local, s.local);
+    EXPECT_TRUE(strange_variables().empty());
+  }
+}
+
+// It goes on only where the one before is full.
+TEST_F(Config, a_further_part_of_a_value_is_none_where_there_is_no_first) {
+  set("HOLDFAST_LOCAL", "n1:/a,n2:/a");
+  set("HOLDFAST_LOCAL_2", ",n3:/a");
+  EXPECT_EQ(Settings::load()->local, (std::vector<std::string>{"n1:/a", "n2:/a"}));
+  ASSERT_EQ(strange_variables().size(), 1u);
+  EXPECT_EQ(strange_variables()[0].name, "HOLDFAST_LOCAL_2");
+}
+
+TEST_F(Config, a_list_of_directories_may_name_many_nodes) {
+  set("HOLDFAST_LOCAL", "n[1-2]:/a-{node}");
+  EXPECT_EQ(Settings::load()->local, (std::vector<std::string>{"n1:/a-n1", "n2:/a-n2"}));
+  EXPECT_EQ(Settings::load()->environment()["HOLDFAST_LOCAL"], "n1:/a-n1,n2:/a-n2") << "what is short is as people write it";
+  set("HOLDFAST_LOCAL", "n[1-2]:/a,n[2-3]:/a");
+  EXPECT_THAT(failure(), HasSubstr("each named once"));
 }
 
 TEST_F(Config, hints_have_the_names_that_programs_use) {
