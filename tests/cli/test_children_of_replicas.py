@@ -4,6 +4,7 @@ import shlex
 import subprocess
 import unittest
 
+from command import debian_mpis
 from replicated import ReplicatedTest
 
 APPENDS = r"""#include <mpi.h>
@@ -19,6 +20,32 @@ int main(int count, char **words) {
 }
 """
 
+SPAWNS = r"""#include <mpi.h>
+#include <stdio.h>
+int main(int count, char **words) {
+  MPI_Comm parent, other;
+  int rank, told = 42;
+  MPI_Init(&count, &words);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_get_parent(&parent);
+  if (parent == MPI_COMM_NULL) {
+    MPI_Comm_spawn(words[0], MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other, MPI_ERRCODES_IGNORE);
+    if (rank == 0) {
+      FILE *file = fopen("told", "w");
+      MPI_Recv(&told, 1, MPI_INT, 1, 1, other, MPI_STATUS_IGNORE);
+      fprintf(file, "%d\n", told);
+      fclose(file);
+    }
+  } else {
+    told += rank;
+    if (rank == 1) MPI_Send(&told, 1, MPI_INT, 0, 1, parent);
+    if (rank == 0) fclose(fopen("own", "a"));
+  }
+  MPI_Comm_disconnect(parent == MPI_COMM_NULL ? &other : &parent);
+  return MPI_Finalize();
+}
+"""
+
 
 class ChildrenOfReplicas(ReplicatedTest):
     def script(self, text):
@@ -27,8 +54,8 @@ class ChildrenOfReplicas(ReplicatedTest):
         os.chmod(self.path("script"), 0o755)
         return "./script"
 
-    def build(self, name):
-        subprocess.run([f"mpicc.{name}", "-x", "c", "-", "-o", self.path("appends")], input=APPENDS, text=True, check=True)
+    def build(self, name, source=APPENDS, program="appends"):
+        subprocess.run([f"mpicc.{name}", "-x", "c", "-", "-o", self.path(program)], input=source, text=True, check=True)
 
     def assert_refused(self, launcher, *command):
         done = self.replicas(*command, expect=2)
@@ -61,6 +88,16 @@ class ChildrenOfReplicas(ReplicatedTest):
             with self.subTest(name):
                 done = self.replicas(self.script(f"#!/bin/bash\n{launcher[0]} --version > /dev/null || exit 3\necho asked\n"))
                 self.assertEqual(done.stdout, "asked\n")
+
+    def test_ranks_that_are_spawned_are_no_replicas(self):
+        """Each team's ranks have their own. Debian's MPICH cannot spawn at all."""
+        launcher = dict(debian_mpis()).get("openmpi")
+        if not launcher:
+            self.skipTest("no MPI here can spawn")
+        self.build("openmpi", SPAWNS, "spawns")
+        done = self.replicas(*launcher, "-n", "2", "./spawns")
+        self.assertEqual(done.stderr.count("rank 0 has started spawns, which is no replica: it writes"), 1, done.stderr)
+        self.assertEqual(self.read("told"), "43\n")
 
     def test_a_launcher_that_is_not_known_is_refused(self):
         shell = self.path("jsrun")

@@ -118,6 +118,10 @@ std::string text_of(char* const* words) {
 
 }  // namespace
 
+bool is_spawned() {
+  return !rank_of_environment().empty() && (environment_variable("PMI_SPAWNED") == "1" || !environment_variable("OMPI_PARENT_PORT").empty());
+}
+
 void refuse_to_start_ranks(char* const* words) {
   const auto orders = orders_of_another();
   if (!orders || !starts_ranks(name_of_program()) || only_asks(words)) return;

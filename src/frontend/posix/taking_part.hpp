@@ -3,6 +3,9 @@
 
 namespace holdfast::frontend::posix {
 
+// Whether MPI_Comm_spawn has started it: the launcher did, with the environment and a number of a rank of the command. It is none.
+bool is_spawned();
+
 // For a launcher that a replica has started, or has become: the job ends, and this process. Another one is left alone, as is who only asks for a version.
 void refuse_to_start_ranks(char* const* words);
 

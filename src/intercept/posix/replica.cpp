@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/config.hpp"
+#include "base/config_variables.hpp"
 #include "frontend/posix/own_code.hpp"
 #include "frontend/posix/taking_part.hpp"
 #include "intercept/posix/as_one.hpp"
@@ -40,7 +41,9 @@ __attribute__((constructor(103))) void replica_at_load(int, char** words, char**
     const frontend::posix::OurCode ours_now;
     frontend::posix::refuse_to_start_ranks(words);
   }
-  if (!has_orders) return intercept::posix::is_child_of_replica = true, void();
+  const bool is_spawned = frontend::posix::is_spawned();
+  if (is_spawned) rename_environment_variable(redundant::orders_variable, redundant::child_variable);
+  if (!has_orders || is_spawned) return intercept::posix::is_child_of_replica = true, void();
   have_addresses_as_they_are(words, environment);
   const bool is_mpi = dlsym(RTLD_NEXT, "PMPI_Init") != nullptr;
   if (!is_mpi && environment_variable("HOLDFAST_RANK").empty()) return;
