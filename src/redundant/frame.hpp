@@ -40,7 +40,7 @@ enum class Word : uint16_t {
   arrived,  // the leader's decisions up to its `number`-th batch about messages
   piece,    // bytes of the `number`-th call on the subject, that the sender has read; payload: which, and the bytes
   // to the hub
-  note,  // payload: a line for `holdfast status --job`
+  note,  // payload: a line for `holdfast status --job`; number: 1: and for whoever has started the job
   // about a team that is started again
   relaunch,   // to `holdfast run`: start the command as team `number` (`epoch` 1: from its beginning); payload: `subject` teams with logs, and hosts
   caught_up,  // to the hub: this process has come to the end of its log

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <span>
 
-#include "frontend/messages/state.hpp"
+#include "frontend/messages/racing.hpp"
 
 namespace holdfast::frontend::messages {
 
@@ -15,7 +15,9 @@ int wait_for_one(const Wanted& wanted, MPI_Status* status, Next next, Look look)
   Replica* const replica = replica_of_program();
   State& state = State::get();
   const Envelope envelope = envelope_of(wanted.source, wanted.tag);
-  if (!replica || wanted.source == MPI_PROC_NULL || (!envelope.is_open() && !state.any())) return next(wanted.source, wanted.tag, status);
+  if (!replica || wanted.source == MPI_PROC_NULL) return next(wanted.source, wanted.tag, status);
+  const Asks asks(*replica, wanted);
+  if (!envelope.is_open() && !state.any()) return next(wanted.source, wanted.tag, status);
   Receive one;
   one.wanted = wanted;
   one.by_caller = true;
@@ -43,6 +45,7 @@ template <class Look>
 int look_for_one(Messages kind, int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status, Look look) {
   Replica* const replica = replica_of_program();
   if (!replica || source == MPI_PROC_NULL) return look(source, tag, flag, status);
+  const Asks asks(*replica, Wanted{nullptr, 0, MPI_DATATYPE_NULL, source, tag, comm});
   State& state = State::get();
   Communicator& on = state.of(comm);
   state.pump(*replica);

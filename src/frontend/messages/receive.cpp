@@ -2,7 +2,7 @@
 #include <climits>
 #include <vector>
 
-#include "frontend/messages/state.hpp"
+#include "frontend/messages/racing.hpp"
 
 namespace holdfast::frontend::messages {
 
@@ -41,7 +41,9 @@ template <class Count, class Next>
 int receive_call(Next next, void* buf, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) {
   Replica* const replica = replica_of_program();
   const Wanted wanted{buf, MPI_Count(count), type, source, tag, comm};
-  if (!replica || is_free_of_decisions(wanted)) return next(buf, count, type, source, tag, comm, status);
+  if (!replica) return next(buf, count, type, source, tag, comm, status);
+  const Asks asks(*replica, wanted);
+  if (is_free_of_decisions(wanted)) return next(buf, count, type, source, tag, comm, status);
   return receive(*replica, wanted, status, [=](int from, int with, MPI_Status* into) { return next(buf, count, type, from, with, comm, into); });
 }
 
@@ -139,9 +141,11 @@ int exchange(Replica& replica, const Outgoing<Count>& out, const Incoming<Count>
 template <class Count, class Next>
 int exchange_call(Next next, const Outgoing<Count>& out, const Incoming<Count>& in, MPI_Comm comm, MPI_Status* status) {
   Replica* const replica = replica_of_program();
-  if (replica) replica->before_a_send();
-  if (!replica || is_free_of_decisions(wanted_by(in, comm))) return next();
-  return exchange(*replica, out, in, comm, status);
+  if (!replica) return next();
+  replica->before_a_send();
+  const Wanted wanted = wanted_by(in, comm);
+  const Asks asks(*replica, wanted);
+  return is_free_of_decisions(wanted) ? next() : exchange(*replica, out, in, comm, status);
 }
 
 // What is sent is packed first where the receive writes over it. `packed` keeps its place in memory when it is moved.
@@ -158,8 +162,11 @@ int pack_first(const Incoming<Count>& in, MPI_Comm comm, std::vector<char>& pack
 template <class Count, class Next>
 int replace_call(Next next, int dest, int sendtag, const Incoming<Count>& in, MPI_Comm comm, MPI_Status* status) {
   Replica* const replica = replica_of_program();
-  if (replica) replica->before_a_send();
-  if (!replica || is_free_of_decisions(wanted_by(in, comm))) return next();
+  if (!replica) return next();
+  replica->before_a_send();
+  const Wanted wanted = wanted_by(in, comm);
+  const Asks asks(*replica, wanted);
+  if (is_free_of_decisions(wanted)) return next();
   std::vector<char> packed;
   if (const int code = pack_first(in, comm, packed); code != MPI_SUCCESS) return code;
   return exchange(*replica, Outgoing<Count>{packed.data(), Count(packed.size()), MPI_PACKED, dest, sendtag}, in, comm, status);

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "frontend/messages/state.hpp"
+#include "frontend/messages/racing.hpp"
 #include "frontend/mpi/own_code.hpp"
 
 namespace holdfast::frontend::messages {
@@ -27,13 +27,16 @@ constexpr const char* names[] = {"",
                                  "MPI_Win_test",
                                  "MPI_Parrived"};
 
-// What the program was told in the leader, or that this replica asks.
+// What the program was told in the leader, or that this replica asks. As long as the call goes on.
 struct Told {
+  Told(Replica& replica, Call call);
+
+  const Asks asks;
   bool mine = false, no = false;
   std::vector<int> which;  // none: no request is active
 };
 
-Told told(Replica& replica, Call call) {
+Told::Told(Replica& replica, Call call) : asks(replica) {
   const uint64_t subject = redundant::message_subject(Messages::requests);
   holdfast::Bytes answer;
   Replica::Known known{};
@@ -41,20 +44,16 @@ Told told(Replica& replica, Call call) {
     State::get().pump(replica);
     return (known = replica.known(subject, answer)) != Replica::Known::nothing;
   });
-  Told all;
-  all.mine = known == Replica::Known::mine;
-  all.no = known == Replica::Known::no;
-  if (all.mine || all.no) {
-    if (all.no) pause_sometimes(replica);
-    return all;
-  }
+  mine = known == Replica::Known::mine;
+  no = known == Replica::Known::no;
+  if (no) pause_sometimes(replica);
+  if (mine || no) return;
   std::vector<int> numbers(answer.size() / sizeof(int));
   std::memcpy(numbers.data(), answer.data(), numbers.size() * sizeof(int));
   if (numbers.empty() || numbers[0] != int(call))
     replica.differs(std::string(names[int(call)]) + ", where the leader's call was " +
                     (numbers.empty() ? "another" : names[size_t(numbers[0]) % std::size(names)]));
-  all.which.assign(numbers.begin() + 1, numbers.end());
-  return all;
+  which.assign(numbers.begin() + 1, numbers.end());
 }
 
 void say(Replica& replica, Call call, const int* which, int count) {
@@ -192,7 +191,7 @@ int look_at_one(Replica& replica, MPI_Request request, int* flag, MPI_Status* st
 // A question whose answer is yes or no, and is yes from then on. `ask` fills the flag.
 template <class Ask>
 int decide_flag(Replica& replica, Call call, int* flag, Ask ask) {
-  const Told all = told(replica, call);
+  const Told all(replica, call);
   if (all.no) return *flag = 0, MPI_SUCCESS;
   int code = MPI_SUCCESS;
   *flag = 0;
@@ -320,7 +319,7 @@ int redundant_Waitall(int (*next)(int, MPI_Request*, MPI_Status*), int count, MP
 int redundant_Waitany(int (*next)(int, MPI_Request*, int*, MPI_Status*), int count, MPI_Request requests[], int* index, MPI_Status* status) {
   Replica* const replica = replica_of_program();
   if (!replica) return next(count, requests, index, status);
-  const Told all = told(*replica, Call::wait_any);
+  const Told all(*replica, Call::wait_any);
   if (!all.mine) {
     if (all.which.empty()) return next(count, requests, index, status);
     *index = all.which[0];
@@ -341,7 +340,7 @@ int redundant_Waitsome(int (*next)(int, MPI_Request*, int*, int*, MPI_Status*), 
                        MPI_Status statuses[]) {
   Replica* const replica = replica_of_program();
   if (!replica) return next(count, requests, outcount, indices, statuses);
-  const Told all = told(*replica, Call::wait_some);
+  const Told all(*replica, Call::wait_some);
   if (!all.mine) return wait_for(*replica, all, requests, outcount, indices, statuses);
   int code = MPI_SUCCESS;
   if (!State::get().any()) code = next(count, requests, outcount, indices, statuses);
@@ -357,7 +356,7 @@ int redundant_Waitsome(int (*next)(int, MPI_Request*, int*, int*, MPI_Status*), 
 int redundant_Test(int (*next)(MPI_Request*, int*, MPI_Status*), MPI_Request* request, int* flag, MPI_Status* status) {
   Replica* const replica = replica_of_program();
   if (!replica) return next(request, flag, status);
-  const Told all = told(*replica, Call::test);
+  const Told all(*replica, Call::test);
   if (!all.mine) return *flag = !all.no, all.no ? MPI_SUCCESS : wait_one(*replica, request, status);
   const int code = State::get().any() ? test_one(*replica, request, flag, status) : next(request, flag, status);
   *flag ? say(*replica, Call::test, nullptr, 0) : say_no(*replica);
@@ -368,7 +367,7 @@ int redundant_Testany(int (*next)(int, MPI_Request*, int*, int*, MPI_Status*), i
                       MPI_Status* status) {
   Replica* const replica = replica_of_program();
   if (!replica) return next(count, requests, index, flag, status);
-  const Told all = told(*replica, Call::test_any);
+  const Told all(*replica, Call::test_any);
   if (all.no) return *flag = 0, *index = MPI_UNDEFINED, MPI_SUCCESS;
   if (!all.mine) {
     if (all.which.empty()) return next(count, requests, index, flag, status);
@@ -385,7 +384,7 @@ int redundant_Testsome(int (*next)(int, MPI_Request*, int*, int*, MPI_Status*), 
                        MPI_Status statuses[]) {
   Replica* const replica = replica_of_program();
   if (!replica) return next(count, requests, outcount, indices, statuses);
-  const Told all = told(*replica, Call::test_some);
+  const Told all(*replica, Call::test_some);
   if (all.no) return *outcount = 0, MPI_SUCCESS;
   if (!all.mine) return wait_for(*replica, all, requests, outcount, indices, statuses);
   const int code = State::get().any() ? Mixed(*replica, count, requests, statuses).test_some(outcount, indices)
@@ -397,7 +396,7 @@ int redundant_Testsome(int (*next)(int, MPI_Request*, int*, int*, MPI_Status*), 
 int redundant_Testall(int (*next)(int, MPI_Request*, int*, MPI_Status*), int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
   Replica* const replica = replica_of_program();
   if (!replica) return next(count, requests, flag, statuses);
-  const Told all = told(*replica, Call::test_all);
+  const Told all(*replica, Call::test_all);
   if (!all.mine) return *flag = !all.no, all.no ? MPI_SUCCESS : wait_all(*replica, count, requests, statuses);
   const int code = State::get().any() ? Mixed(*replica, count, requests, statuses).test_all(flag) : next(count, requests, flag, statuses);
   *flag ? say(*replica, Call::test_all, nullptr, 0) : say_no(*replica);
@@ -415,7 +414,7 @@ int redundant_Request_get_status_any(int (*next)(int, const MPI_Request*, int*, 
                                      int* index, int* flag, MPI_Status* status) {
   Replica* const replica = replica_of_program();
   if (!replica) return next(count, requests, index, flag, status);
-  const Told all = told(*replica, Call::look_any);
+  const Told all(*replica, Call::look_any);
   if (all.no) return *flag = 0, *index = MPI_UNDEFINED, MPI_SUCCESS;
   if (!all.mine) {
     if (all.which.empty()) return next(count, requests, index, flag, status);
@@ -431,7 +430,7 @@ int redundant_Request_get_status_some(int (*next)(int, const MPI_Request*, int*,
                                       int* outcount, int indices[], MPI_Status statuses[]) {
   Replica* const replica = replica_of_program();
   if (!replica) return next(count, requests, outcount, indices, statuses);
-  const Told all = told(*replica, Call::look_some);
+  const Told all(*replica, Call::look_some);
   if (all.no) return *outcount = 0, MPI_SUCCESS;
   if (!all.mine) {
     if (all.which.empty()) return *outcount = MPI_UNDEFINED, MPI_SUCCESS;

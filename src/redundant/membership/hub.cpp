@@ -295,7 +295,8 @@ void Hub::came(Talk& talk, const Frame& frame) {
   if (frame.word == Word::caught_up) follow(members_->caught_up(talk.process_->team, talk.process_->rank));
   if (frame.word == Word::refused) refused(talk, frame);
   if (frame.word == Word::log_ends) follow(members_->log_ends(std::string(text_of(frame.payload))));
-  if (frame.word == Word::note && notes_.size() < most_notes) notes_.emplace(text_of(frame.payload));
+  if (frame.word == Word::note && notes_.size() < most_notes && notes_.emplace(text_of(frame.payload)).second && frame.number == 1)
+    say(fmt::format("rank {}: {}", talk.process_->rank, text_of(frame.payload)));
   if (frame.word != Word::alive || members_->follows(talk.process_->team) >= 0) show();
 }
 

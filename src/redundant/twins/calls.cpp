@@ -385,13 +385,13 @@ std::optional<Bytes> Twins::take(uint64_t subject, uint64_t index, uint32_t epoc
   }
 }
 
-void Twins::note(const std::string& line) {
+void Twins::put_note(const std::string& line, bool warns) {
   const Busy now;
   {
     std::lock_guard lock(mutex_);
     if (noted_.size() >= most_noted || !noted_.insert(line).second) return;
     Frame frame;
-    frame.word = Word::note, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
+    frame.word = Word::note, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.number = warns ? 1 : 0;
     frame.payload = bytes_of(line);
     put(most_teams, frame);
   }

@@ -92,6 +92,8 @@ class Replica {
   virtual SentMessages* sent() { return nullptr; }
   // A line about that for `holdfast status --job`, once.
   virtual void sent_note(const char*) {}
+  // A line to whoever has started the job, and for that status: once for the same line of any rank.
+  virtual void warn(const std::string&) {}
   // After a record there, where it says that this is due.
   virtual void look_at_sent() {}
   // Before MPI ends: what was sent since the last call on a file.

@@ -101,6 +101,7 @@ class Twins final : public Replica, public Sharing {
   void leaves(bool with_its_team) override;
   SentMessages* sent() override { return sent_.get(); }
   void sent_note(const char* line) override { note(line); }
+  void warn(const std::string& line) override { put_note(line, true); }
   void look_at_sent() override;
   void compare_at_the_end() override;
   Living living() override {
@@ -109,7 +110,7 @@ class Twins final : public Replica, public Sharing {
   }
   void give(int team, uint64_t subject, uint64_t index, ByteView head, ByteView bytes) override;
   std::optional<Bytes> take(uint64_t subject, uint64_t index, uint32_t epoch) override;
-  void note(const std::string& line) override;
+  void note(const std::string& line) override { put_note(line, false); }
   bool is_kept() override { return keeps(); }
   std::optional<Claim> claimed_then(uint64_t subject) override;
   void keep_read(uint64_t subject, ByteView bytes) override;
@@ -205,6 +206,7 @@ class Twins final : public Replica, public Sharing {
   void look_now();
   void hub_is_lost();
   bool all_there() const;
+  void put_note(const std::string& line, bool warns);
   void put_about_append(Word word, uint64_t file, uint64_t number);
   void report(const std::vector<std::pair<int, Claim>>& claims, const std::string& what, uint64_t after_messages = 0);
   bool goes_on(uint64_t subject) const;

@@ -1,0 +1,45 @@
+"""holdfast run --replicas: threads of one rank that wait for the same messages at the same time are named, for no replica can repeat which of them is first."""
+import os
+import subprocess
+import unittest
+
+from replicated import ReplicatedTest
+
+SOURCE = os.path.join(os.path.dirname(__file__), "racing_threads.c")
+SAME = "threads of one rank wait at the same time for the same messages on one communicator"
+REQUESTS = "threads of one rank ask at the same time which requests are complete"
+WARNING = ", and which of them is answered first may differ between replicas\n"
+
+
+class RacingThreadsOfReplicas(ReplicatedTest):
+    def start_racing(self, how, expect):
+        for name, launcher in self.launchers():
+            with self.subTest(name, how=how):
+                subprocess.run([f"mpicc.{name}", "-pthread", SOURCE, "-o", "racing"], cwd=self.dir, check=True)
+                done = self.replicas(*launcher, "./racing", how, "file", expect=None)
+                self.assertIn(done.returncode, expect if isinstance(expect, tuple) else (expect,), done.stderr)
+                yield done.stderr
+
+    def test_threads_that_wait_for_the_same_messages_are_named_once(self):
+        for said in self.start_racing("one", 120):
+            self.assertEqual(said.count(f"holdfast: rank 0: {SAME}{WARNING}"), 1, said)
+            self.assertIn(f"; {SAME}, whose order replicas cannot repeat", said)
+            self.assertIn(SAME, self.holdfast("status", "--job", expect=None).stdout)
+
+    def test_threads_that_wait_for_anybody_are_named_once(self):
+        """Whether they differ then is chance: the leader's match may be taken by either."""
+        for said in self.start_racing("anybody", (0, 120)):
+            self.assertEqual(said.count(f"holdfast: rank 0: {SAME}{WARNING}"), 1, said)
+
+    def test_threads_that_ask_for_requests_are_named_once(self):
+        for said in self.start_racing("requests", (0, 120)):
+            self.assertEqual(said.count(f"holdfast: rank 0: {REQUESTS}{WARNING}"), 1, said)
+
+    def test_threads_with_messages_of_their_own_are_not_named(self):
+        for said in self.start_racing("tags", 0):
+            self.assertNotIn("threads of one rank", said)
+            self.assertEqual(self.read("file"), "100 101\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
