@@ -752,6 +752,12 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
         self.assertEqual(sorted(local.split(",")), sorted(f"{name}:{self.path('disk-' + name)}" for name in names))
         self.assertEqual({node: m["state"] for node, m in self.members("one.dat").items()}, {"n1": "ok", "n2": "ok", "n3": "ok"})
 
+    def test_more_names_than_an_environment_holds_are_refused(self):
+        with open(self.path("hosts"), "w") as file:
+            file.writelines(f"host-{random.getrandbits(800):0200x}\n" for _ in range(20000))
+        refused = self.holdfast("run", "--protect", "rs:2+1", "--local", self.path("disk-{node}"), "--hosts", self.path("hosts"), "--", "true", expect=2)
+        self.assert_one_sentence(refused.stderr, "the names of 20000 directories are too long for the environment that tells the job of them", "ulimit -s unlimited")
+
     def test_racks_are_told_by_a_file(self):
         with open(self.path("racks"), "w") as file:
             file.writelines(f"n{i} r{i % 3} p{i % 2}\n" for i in range(1, 7))
