@@ -18,16 +18,22 @@ inline uint64_t allowed_numbers() {
 // In the upper half of what the process may have, or from 512 on.
 inline int own_numbers_begin() { return int(std::min<uint64_t>(512, allowed_numbers() / 2)); }
 
+// Lower where the spare ones begin lower (spare_numbers.hpp): above them may be no room but theirs.
+inline int own_numbers_from() {
+  const int begin = own_numbers_begin(), spare = spares.lowest.load();
+  return spare > 0 ? std::min(begin, spare) : begin;
+}
+
 // -1 and errno.
 inline int duplicate_out_of_the_way(int fd) {
-  const int there = raw::fcntl(fd, F_DUPFD_CLOEXEC, own_numbers_begin());
+  const int there = raw::fcntl(fd, F_DUPFD_CLOEXEC, own_numbers_from());
   return there >= 0 ? there : raw::fcntl(fd, F_DUPFD_CLOEXEC);
 }
 
 // For what is kept; where there is no room it stays where it is.
 inline Fd out_of_the_way(Fd fd) {
-  if (!fd || fd.get() >= own_numbers_begin()) return fd;
-  Fd there(raw::fcntl(fd.get(), F_DUPFD_CLOEXEC, own_numbers_begin()));
+  if (!fd || fd.get() >= own_numbers_from()) return fd;
+  Fd there(raw::fcntl(fd.get(), F_DUPFD_CLOEXEC, own_numbers_from()));
   return there ? std::move(there) : std::move(fd);
 }
 

@@ -3,6 +3,7 @@
 // closed takes its place. Shared by all threads and lanes; a forked child has its own.
 #pragma once
 #include <array>
+#include <bit>
 
 #include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
@@ -20,9 +21,20 @@ constexpr int open_beside(int wanted) { return wanted * 3 / 4 + 2; }
 // The lowest limit with which such a file is opened to be written.
 constexpr int least_allowed(int wanted) { return wanted + open_beside(wanted) + left_to_program; }
 
-// Where the spare ones begin: with the others of Holdfast's own, or lower where the limit leaves too few there.
-inline int lowest_spare(uint64_t allowed, int wanted) {
-  const int64_t begin = int64_t(std::min<uint64_t>(allowed, 1 << 30)) - wanted - open_beside(wanted);
+// Holdfast's own that are open beside the spare ones. Where so many are allowed that they are not all watched, nobody has to know.
+inline int open_of_own(uint64_t allowed) {
+  const size_t words = size_t(std::min<uint64_t>(allowed, watched_descriptors) / 64);
+  int count = 0;
+  for (size_t i = 0; i < words; ++i) count += std::popcount(own_descriptors[i].load(std::memory_order_relaxed));
+  return std::max(0, count - spares.kept.load());
+}
+
+// Where the spare ones begin: with the others of Holdfast's own, or lower where the limit leaves too few there for `wanted` of them, for what is
+// open, and for what one more file of `largest` opens.
+inline int lowest_spare(uint64_t allowed, int wanted, int largest) {
+  constexpr uint64_t room_for_all = 1 << 14;
+  if (allowed >= room_for_all) return own_numbers_begin();
+  const int64_t begin = int64_t(allowed) - wanted - open_beside(largest) - open_of_own(allowed) - 2;  // and what is being moved
   return int(std::min<int64_t>(own_numbers_begin(), std::max<int64_t>(left_to_program, begin)));
 }
 
@@ -33,7 +45,7 @@ inline void begin_at(int lowest) {
 }
 
 // The program may have changed its limit since. Spare ones beyond a lower limit make room for nothing.
-inline void follow_limit(uint64_t allowed, int wanted) {
+inline void follow_limit(uint64_t allowed, int wanted, int largest) {
   static std::atomic<uint64_t> before{RLIM_INFINITY};
   const uint64_t was = before.exchange(allowed);
   if (was == allowed) return;
@@ -43,7 +55,7 @@ inline void follow_limit(uint64_t allowed, int wanted) {
     while (spares.give_up()) continue;
     spares.wanted = int(std::min<uint64_t>(uint64_t(spares.wanted.load()), allowed / 2));
   }
-  begin_at(lowest_spare(allowed, std::max(wanted, spares.wanted.load())));
+  begin_at(lowest_spare(allowed, std::max(wanted, spares.wanted.load()), largest));
 }
 
 // What they are duplicates of. False where there is no room even for that.
@@ -76,25 +88,78 @@ inline bool are_free(int wanted) {
   return count >= wanted;
 }
 
-// Keeps `wanted` from here on. Who reads has at most a quarter of what the process may have.
+// What a file that wants so many spare ones opens at its first commit and keeps open: data and records on each target.
+constexpr int opened_later(int wanted) { return wanted * 2 / 5; }
+
+// What has to be there: the largest file's, and what the files that are open to be written have not opened yet.
+inline std::atomic<int> of_the_largest{0}, opened_later_by_all{0};
+inline int needed_by_all() {
+  const int largest = of_the_largest.load();
+  return std::min(largest + std::max(0, opened_later_by_all.load() - opened_later(largest)), Spares::most);
+}
+// What is better: as much as if all of them committed at the same moment, by a thread each. At most a quarter of what is allowed.
+inline std::atomic<int> in_commits_of_all{0};
+inline int wanted_by_all(uint64_t allowed) {
+  const auto quarter = int(std::min<uint64_t>(allowed / 4, Spares::most));
+  return std::max(needed_by_all(), std::min(in_commits_of_all.load(), quarter));
+}
+
+// A file's share of the reserve while it is open to be written. Without it, several files that are open before the program's table is full would
+// take their numbers from a reserve that is enough for one.
+class Share {
+ public:
+  explicit Share(int wanted) : in_commit_(wanted), later_(opened_later(wanted)) {
+    in_commits_of_all += in_commit_;
+    opened_later_by_all += later_.load();
+  }
+  Share(const Share&) = delete;
+  ~Share() {
+    in_commits_of_all -= in_commit_;
+    opened_later_by_all -= later_.load();
+    give_up_what_is_too_much();
+  }
+  // The file has committed for the first time: what it keeps open is open.
+  void opened() {
+    const int later = later_.exchange(0);
+    opened_later_by_all -= later;
+    if (later > 0) give_up_what_is_too_much();
+  }
+
+ private:
+  static void give_up_what_is_too_much() {
+    const int wanted = wanted_by_all(allowed_numbers());
+    if (wanted >= spares.wanted.load()) return;
+    spares.wanted = wanted;
+    while (spares.kept.load() > wanted && spares.give_up()) continue;
+  }
+
+  const int in_commit_;
+  std::atomic<int> later_;
+};
+
+// Keeps `wanted` for one more file from here on. Who reads has at most a quarter of what the process may have.
 inline Reserve keep_spares(int wanted, Need need) {
   constexpr uint64_t readers_share = 4;
   const uint64_t allowed = allowed_numbers();
-  wanted = std::min(wanted, Spares::most);
-  follow_limit(allowed, wanted);
-  if (spares.kept.load() >= wanted) return Reserve::kept;
-  if (need == Need::to_read) wanted = int(std::min<uint64_t>(uint64_t(wanted), allowed / readers_share));
-  else if (uint64_t(least_allowed(wanted)) > allowed) return Reserve::forbidden;
-  const int lowest = lowest_spare(allowed, wanted);
+  const int largest = std::min(wanted, Spares::most);
+  const bool writes = need == Need::to_write, too_low = uint64_t(least_allowed(largest)) > allowed;
+  if (writes && !too_low && of_the_largest.load() < largest) of_the_largest = largest;
+  int all = writes && !too_low ? wanted_by_all(allowed) : largest;
+  follow_limit(allowed, all, largest);
+  const int lowest = lowest_spare(allowed, all, largest);
+  if (spares.lowest.load() > 0 && lowest < spares.lowest.load()) begin_at(lowest);
+  if (spares.kept.load() >= all) return Reserve::kept;
+  if (!writes) all = int(std::min<uint64_t>(uint64_t(all), allowed / readers_share));
+  else if (too_low) return Reserve::forbidden;
   if (spares.pattern.load() < 0 && !make_pattern(lowest)) return Reserve::none;
-  if (spares.lowest.load() == 0 || lowest < spares.lowest.load()) begin_at(lowest);
+  if (spares.lowest.load() == 0) begin_at(lowest);
   if (spares.pattern.load() >= 0) {
-    spares.wanted = std::max(spares.wanted.load(), wanted);
+    spares.wanted = std::max(spares.wanted.load(), all);
     spares.refill();
   }
-  const int lacking = wanted - spares.kept.load();
+  const int lacking = (writes ? needed_by_all() : all) - spares.kept.load();
   // The program has files of its own at all high numbers. While there are low ones it goes on without.
-  return lacking <= 0 || are_free(need == Need::to_read ? 1 : lacking) ? Reserve::kept : Reserve::none;
+  return lacking <= 0 || are_free(writes ? lacking : 1) ? Reserve::kept : Reserve::none;
 }
 
 }  // namespace holdfast::raw

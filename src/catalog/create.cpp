@@ -526,8 +526,12 @@ Result<Located> create(const std::string& path, const Settings& settings, uint32
     const bool relative = entry.leads_to.front() != '/';
     return create(relative ? parent_of(full) + "/" + entry.leads_to : entry.leads_to, settings, mode, to_write);
   }
-  HF_TRY((to_write ? keep_descriptors_to_write : keep_descriptors)(full, most_members(settings)));
-  return Creator(std::move(full), settings, mode, to_write).create();
+  Result<Descriptors> descriptors(Descriptors{});
+  if (to_write) descriptors = keep_descriptors_to_write(full, most_members(settings));
+  HF_TRY(to_write ? descriptors.status() : keep_descriptors(full, most_members(settings)));
+  auto made = Creator(std::move(full), settings, mode, to_write).create();
+  if (made) made->descriptors = std::move(*descriptors);
+  return made;
 }
 
 }  // namespace holdfast::catalog

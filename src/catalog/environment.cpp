@@ -80,8 +80,8 @@ class Kernel final : public Environment {
     return fd;
   }
   int out_of_the_way(int fd) override {
-    if (fd >= raw::own_numbers_begin()) return fd;
-    const int there = raw::lifted(raw::fcntl(fd, F_DUPFD_CLOEXEC, raw::own_numbers_begin()));
+    if (fd >= raw::own_numbers_from()) return fd;
+    const int there = raw::lifted(raw::fcntl(fd, F_DUPFD_CLOEXEC, raw::own_numbers_from()));
     if (there < 0) return fd;
     raw::mark_own(there, true);
     close(fd);

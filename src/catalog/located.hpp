@@ -11,6 +11,10 @@
 #include "target/lane.hpp"
 #include "target/target.hpp"
 
+namespace holdfast::raw {
+class Share;
+}
+
 namespace holdfast::catalog {
 
 struct Member {
@@ -55,7 +59,8 @@ struct Located {
   std::vector<Member> replacements = {};
   // Of a file that was just made to be written. Who made it is its first opener, which the manifest names; these locks say that it lives.
   std::vector<std::shared_ptr<target::Lock>> opener = {};
-  bool by_search = false;  // nothing at the path or beside it leads to the file: a manifest on the named targets did
+  std::shared_ptr<raw::Share> descriptors = {};  // what is kept for who writes it: see keep_descriptors_to_write()
+  bool by_search = false;                        // nothing at the path or beside it leads to the file: a manifest on the named targets did
   std::shared_ptr<PathKeeper> path_keeper;
   Status read_only;                   // not ok: writing is refused with this sentence (a copy of the stub; the original is still there)
   std::string single_directory_name;  // base name of the user's path, for a single directory

@@ -297,9 +297,10 @@ Status keep_descriptors(const std::string& path, size_t members) {
   return reserve == raw::Reserve::kept ? Status() : no_descriptors(path);
 }
 
-Status keep_descriptors_to_write(const std::string& path, size_t members) {
+Result<Descriptors> keep_descriptors_to_write(const std::string& path, size_t members) {
+  Descriptors share = std::make_shared<raw::Share>(in_commit(members));
   switch (raw::keep_spares(in_commit(members), raw::Need::to_write)) {
-    case raw::Reserve::kept: return Status();
+    case raw::Reserve::kept: return share;
     case raw::Reserve::none: return no_descriptors(path);
     case raw::Reserve::forbidden: break;
   }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/meter.hpp"
+#include "base/spare_numbers.hpp"
 #include "catalog/environment.hpp"
 #include "engine/agreement.hpp"
 #include "engine/file.hpp"
@@ -269,11 +270,13 @@ std::vector<std::string> File::gather_journals(exchange::Exchange& ranks, const 
 // Where the ranks' losses are contested nothing has been committed. All of it is made again once enough of the late members have come back. What
 // waits in memory still waits, and rows are folded in, journals begun and objects cut as if it were the first time.
 Status File::commit(exchange::Exchange& ranks, const Commit& how) {
+  const bool wrote = dirty_ || !pending_.empty();
   Status status = try_commit(ranks, how);
   Patience patience(settings_);
   while (!status.ok() && members_.contested() && ranks.size() > 1 && !how.locked)
     status = wait_for_late(patience) ? try_commit(ranks, how) : check_losses(members_, located_.manifest);
   if (committed_) commit_failed_ = !status.ok();
+  if (wrote && status.ok() && located_.descriptors) located_.descriptors->opened();
   return status;
 }
 

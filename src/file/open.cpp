@@ -13,8 +13,11 @@ engine::Purpose access_of(const How& how, bool fresh) { return {.read = true, .w
 // Kind::exists where another process was first, and this one may have it as well.
 bool was_there(const Status& made, const How& how) { return made.kind() == Kind::exists && !how.exclusive; }
 
-Status keep_descriptors_to_write(const catalog::Located& located) {
-  return catalog::keep_descriptors_to_write(located.manifest.path, located.members.size());
+Status keep_descriptors_to_write(catalog::Located& located) {
+  if (located.descriptors) return Status();
+  auto kept = catalog::keep_descriptors_to_write(located.manifest.path, located.members.size());
+  if (kept) located.descriptors = std::move(*kept);
+  return kept.status();
 }
 
 }  // namespace

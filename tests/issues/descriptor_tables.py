@@ -5,6 +5,7 @@
 
 A CASE is a function below; `scene.py` runs it three ways.
 """
+import itertools
 import os
 
 from scene import Failed, main
@@ -110,7 +111,57 @@ def full_tables(scene):
     return done
 
 
+SEVERAL = """
+import os, sys, threading
+files = [os.open(f"{i}.dat", os.O_RDWR | os.O_CREAT, 0o644) for i in range(int(sys.argv[1]))]
+try:
+    while os.open("/dev/null", os.O_RDONLY):
+        pass
+except OSError as why:
+    print(why)
+said = {}
+def write(i, part):
+    said[i, part] = os.pwrite(files[i], bytes([i + part]) * 250000, part * 100003), os.fsync(files[i])
+if sys.argv[2] == "in turn":
+    for part in range(3):
+        for i in range(len(files)):
+            write(i, part)
+else:
+    threads = [threading.Thread(target=lambda i=i: [write(i, part) for part in range(3)]) for i in range(len(files))]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+for file in files:
+    os.close(file)
+print(sorted(said.items()))
+"""
+
+
+def full_tables_of_several(scene):
+    """Files that are open before the table is full are all written after that. By a thread for each of them, too, where a quarter of the
+    table is enough for as many commits at once."""
+    done = []
+    for (scheme, targets, count), (way, limit) in itertools.product((("mirror:2", 2, 9), ("rs:4+2", 6, 5)), (("in turn", 256), ("at once", 1024))):
+        if scene.way == "protected":
+            scene.protect(scheme, targets)
+        done.append(scene.run("sh", "-c", f'ulimit -n {limit}; exec /usr/bin/python3 -c "$0" {count} "{way}"', SEVERAL))
+        for name in (f"{i}.dat" for i in range(count)):
+            code, said = scene.run(scene.holdfast, "status", scene.at(name), served=False) if scene.way == "protected" else (0, "")
+            if code != 0:
+                raise Failed(f"status of {name} of {count} files of {scheme}, written {way}: {code}, {said}")
+            done.append(scene.content(name))
+            if scene.way == "protected":
+                scene.run(scene.holdfast, "rm", scene.at(name), served=False)
+            else:
+                os.unlink(scene.at(name))
+    if scene.said:
+        raise Failed("something was said")
+    return done
+
+
 CASES = {
+    "full_descriptor_tables_of_several_files": full_tables_of_several,
     "full_descriptor_tables": full_tables,
     "full_descriptor_tables_of_few": full_tables_of_few,
 }

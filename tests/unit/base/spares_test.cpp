@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace holdfast::raw {
@@ -75,6 +77,31 @@ TEST(Spares, a_writer_has_its_whole_reserve_or_is_refused) {
     EXPECT_EQ(keep_spares(38, Need::to_write), Reserve::none);
     for (int i = 0; i < 20; ++i) raw::close(taken[size_t(i)]);
     EXPECT_EQ(keep_spares(38, Need::to_write), Reserve::kept) << "low numbers are free";
+  });
+}
+
+// What several files would open later came out of a reserve that was enough for one. Beyond the high numbers it was eaten up even while there
+// were low ones.
+TEST(Spares, files_that_have_not_committed_yet_have_their_share) {
+  apart([] {
+    allow(256);
+    lowest_own = own_numbers_begin();
+    std::vector<std::unique_ptr<Share>> shares;
+    for (int file = 0; file < 4; ++file) {
+      shares.push_back(std::make_unique<Share>(38));
+      EXPECT_EQ(keep_spares(38, Need::to_write), Reserve::kept);
+      EXPECT_EQ(spares.kept, std::max(38 + file * opened_later(38), std::min(38 * (file + 1), 256 / 4)));
+      for (int open = 0; open < open_beside(38) - opened_later(38); ++open) mark_own(lifted(dup(0)), true);
+    }
+    for (auto& share : shares) {
+      for (int later = 0; later < opened_later(38); ++later) mark_own(lifted(dup(0)), true);
+      share->opened();
+    }
+    spares.refill();  // as each close of Holdfast's does
+    EXPECT_LE(spares.kept, 256 / 4) << "what is open is no longer kept";
+    EXPECT_GE(spares.kept, 38);
+    fill_the_table();
+    EXPECT_TRUE(can_open(38));
   });
 }
 
