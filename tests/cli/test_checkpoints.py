@@ -117,6 +117,12 @@ class Checkpoints(CheckpointTest):
         self.assertIn("the job has ended with", done.stderr)
         self.assertIn(said, done.stderr)
 
+    def test_a_simulated_loss_that_leaves_too_few_nodes_is_named_before_it_comes(self):
+        said = "--simulate-loss leaves 4 nodes, and rs:4+2 needs 5 to protect later checkpoints; try it with --simulate-nodes 7"
+        self.assertIn(said, self.run_job("true", "--simulate-loss", "1,4@30").stderr)
+        self.holdfast("agents", "stop")
+        self.assertNotIn("--simulate-loss", self.run_job("true", "--simulate-loss", "1,4@30", nodes=7).stderr)
+
     def test_a_newer_one_that_is_lost_meanwhile_is_named_beside_an_older_one(self):
         self.run_job("echo old > ck/ck.1.0; echo new > ck/ck.2.0", "--drain", "none")
         done = self.run_job("rm -r holdfast-nodes/n[136]/ck.2.0-*", "--resume", "--drain", "none", expect=123)

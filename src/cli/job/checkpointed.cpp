@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "base/node_path.hpp"
@@ -199,6 +200,7 @@ class Attempts {
   int run(const Attempt& attempt) {
     if (const Status alone = live_.begin(settings_); !alone) return fail(alone, exit_lost);
     if (!options_.simulated_loss.empty()) loss_ = *parse_simulated_loss(options_.simulated_loss, options_.simulated_nodes);
+    if (loss_) say_what_is_left();
     run_.id = checkpoint::new_run(std::chrono::system_clock::now());
     run_.simulated = options_.simulated_nodes > 0;
     run_.teams = options_.teams;
@@ -220,6 +222,16 @@ class Attempts {
   }
 
  private:
+  // Who tries it begins with as many nodes as the scheme is wide.
+  void say_what_is_left() const {
+    const auto scheme = layout::Scheme::parse(settings_.protect.value_or(""));
+    const std::set<uint32_t> gone(loss_->nodes.begin(), loss_->nodes.end());
+    const int left = options_.simulated_nodes - int(gone.size()), fewest = scheme ? scheme->k + (scheme->m > 0) : 0;
+    if (left < fewest)
+      say("holdfast: --simulate-loss leaves {} nodes, and {} needs {} to protect later checkpoints; try it with --simulate-nodes {}\n", left,
+          scheme->name(), fewest, fewest + int(gone.size()));
+  }
+
   static bool was_ended_by_user(int code) { return code == 128 + SIGINT || code == 128 + SIGTERM || code == 128 + SIGHUP; }
 
   // --resume: the last run with these checkpoints that has a whole one; else the last that had one before too many nodes were lost. A later run whose
