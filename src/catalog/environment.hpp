@@ -44,6 +44,9 @@ class Environment {
   virtual int mkdirat(int directory, const char* name, mode_t mode) = 0;
   virtual int unlinkat(int directory, const char* name, int flags) = 0;
   virtual int renameat2(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) = 0;
+  virtual int linkat(int from_directory, const char* from, int to_directory, const char* to) {
+    return raw::linkat(from_directory, from, to_directory, to);
+  }
   virtual int symlinkat(const char* content, int directory, const char* name) = 0;
   virtual ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) = 0;
   virtual ssize_t getdents64(int fd, void* into, size_t bytes) = 0;

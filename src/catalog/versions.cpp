@@ -324,26 +324,39 @@ std::vector<Member> successors_of(const Located& of, const std::vector<std::stri
   return members;
 }
 
+// On these members, with what `of` holds.
+Located successor(const Located& of, std::vector<Member> members, const layout::Version& version, std::string id, uint32_t mode) {
+  Located located;
+  located.members = std::move(members);
+  layout::Manifest& manifest = located.manifest;
+  manifest.file_id = std::move(id);
+  manifest.path = version.file;
+  manifest.directory = file_directory_name(version.file, manifest.file_id);
+  manifest.set_id = of.manifest.set_id;
+  manifest.geometry = of.manifest.geometry;
+  manifest.mode = mode;
+  manifest.pool = true;
+  manifest.version = version;
+  for (const Member& member : located.members) manifest.members.push_back({member.uuid, member.path, false, ""});
+  make_directories(located);
+  return located;
+}
+
 }  // namespace
+
+Result<Located> prepare_renamed(const Located& of, const layout::Version& version, const std::string& own, uint32_t mode) {
+  const auto lost = std::find_if(of.members.begin(), of.members.end(), [](const Member& member) { return !member.usable(); });
+  if (lost != of.members.end()) return Status(Kind::unsupported, fmt::format("{}: {}", of.manifest.path, lost->lost.sentence()));
+  return successor(of, of.members, version, id_with(digits_of_node(own)), mode);
+}
 
 Result<Located> prepare_successor(const Located& of, const std::vector<std::string>& nodes, const Settings& settings) {
   const auto domains = domains_of(settings);
   if (!domains) return domains.status();
-  Located located;
-  located.members = successors_of(of, nodes, *domains, settings.deadline_ms);
-  if (located.members.empty()) return Status(Kind::unsupported, fmt::format("{}: there are too few other nodes", of.manifest.path));
-  layout::Manifest& manifest = located.manifest;
-  manifest.file_id = successor_id(of.manifest.file_id);
-  manifest.path = of.manifest.path;
-  manifest.directory = file_directory_name(of.manifest.version->file, manifest.file_id);
-  manifest.set_id = of.manifest.set_id;
-  manifest.geometry = of.manifest.geometry;
-  manifest.mode = of.manifest.mode;
-  manifest.pool = true;
-  manifest.version = of.manifest.version;
-  manifest.pack = of.manifest.pack;
-  for (const Member& member : located.members) manifest.members.push_back({member.uuid, member.path, false, ""});
-  make_directories(located);
+  auto members = successors_of(of, nodes, *domains, settings.deadline_ms);
+  if (members.empty()) return Status(Kind::unsupported, fmt::format("{}: there are too few other nodes", of.manifest.path));
+  Located located = successor(of, std::move(members), *of.manifest.version, successor_id(of.manifest.file_id), of.manifest.mode);
+  located.manifest.pack = of.manifest.pack;
   return located;
 }
 

@@ -34,6 +34,8 @@ Result<Located> prepare_version(const layout::Version& version, const std::strin
 // The same for one that takes the place of `of`, whose members that answer keep theirs. Nodes of `nodes` that are none of them take the others'; where
 // these are too few, Kind::unsupported. Who cannot make its directory is a lost member.
 Result<Located> prepare_successor(const Located& of, const std::vector<std::string>& nodes, const Settings& settings);
+// The same for one of another name, with the content of `of`, on the same members. Kind::unsupported where one of these is lost.
+Result<Located> prepare_renamed(const Located& of, const layout::Version& version, const std::string& own, uint32_t mode);
 // A version's id ends with so many digits that are the same for all that one node has written.
 inline constexpr size_t node_digits = 8;
 std::string digits_of_node(const std::string& address);

@@ -507,6 +507,11 @@ bool has_writers(const std::string& path) {
   return file && catalog::environment().has_writers(file.get());
 }
 
+Status link_file(const std::string& from, const std::string& to) {
+  if (catalog::environment().linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str()) == 0) return {};
+  return Status::from_errno(errno, fmt::format("giving {} the name {}", from, to));
+}
+
 Status copy_into(const std::string& from, int to) {
   const Descriptor source = catalog::open_to_read(from);
   if (!source) return Status::from_errno(errno, from);

@@ -210,6 +210,8 @@ struct Content {
 Result<Content> content_of(const std::string& path);
 // Whether somebody has it open to write, by any descriptor of any process of this machine. Mapped counts as open.
 bool has_writers(const std::string& path);
+// A second name of the file `from`. Kind::exists where there is something at `to`.
+Status link_file(const std::string& from, const std::string& to);
 // The content of `from` to where the descriptor stands.
 Status copy_into(const std::string& from, int to);
 // The content of `from`, with its permissions, into the new file `to`; Kind::exists where there is one.

@@ -60,13 +60,16 @@ Result<ProtectedNow> write_version(const Content& content, const std::string& ow
 
 }  // namespace
 
-Result<ProtectedNow> protect(const std::string& path, const layout::Version& version, const std::string& own, const Settings& settings) {
+Result<ProtectedNow> protect(const std::string& path, const layout::Version& version, const std::string& own, const Settings& settings,
+                             const HasNames& has_names) {
   const catalog::Descriptor file(catalog::environment().openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0));
   if (!file) return Status::from_errno(errno, path);
-  const auto state = catalog::look_at(file.get(), path);
-  if (!state) return state.status();
+  struct stat state;
+  if (catalog::environment().fstat(file.get(), &state) != 0) return Status::from_errno(errno, path);
+  if (has_names && state.st_nlink > 1)
+    if (auto now = has_names()) return now;
   const auto read = [&](uint64_t offset, ByteSpan into) { return read_all_at(file.get(), path, offset, into); };
-  return write_version({version, state->size, state->mode & 0777, read}, own, settings);
+  return write_version({version, uint64_t(state.st_size), state.st_mode & 0777, read}, own, settings);
 }
 
 Result<ProtectedNow> protect_roll(const layout::Version& version, const std::string& own, const Settings& settings) {

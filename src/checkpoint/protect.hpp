@@ -1,5 +1,6 @@
 // One local file becomes a version in the pool, and a version a local file again.
 #pragma once
+#include <functional>
 #include <set>
 #include <string>
 
@@ -15,8 +16,11 @@ namespace holdfast::checkpoint {
 struct ProtectedNow {
   int lost_members = 0;  // of a degraded version
 };
-// The file at `path` as a version of node `own`. What was written of one that fails is removed.
-Result<ProtectedNow> protect(const std::string& path, const layout::Version& version, const std::string& own, const Settings& settings);
+// The file at `path` as a version of node `own`. What was written of one that fails is removed. `has_names`: asked first where the local file has several
+// names, one of which may be protected already (moved.hpp). Not ok: it is to be coded.
+using HasNames = std::function<Result<ProtectedNow>()>;
+Result<ProtectedNow> protect(const std::string& path, const layout::Version& version, const std::string& own, const Settings& settings,
+                             const HasNames& has_names = {});
 // A roll (roll.hpp), which has no content. Kind::invalid where it lists more files than a manifest has room for.
 Result<ProtectedNow> protect_roll(const layout::Version& version, const std::string& own, const Settings& settings);
 

@@ -11,6 +11,7 @@
 #include "catalog/user_files.hpp"
 #include "checkpoint/elsewhere.hpp"
 #include "checkpoint/leftovers.hpp"
+#include "checkpoint/moved.hpp"
 #include "checkpoint/roll.hpp"
 #include "checkpoint/said_once.hpp"
 #include "checkpoint/shared.hpp"
@@ -136,11 +137,11 @@ void Protector::protect_all() {
   protect_taken(left_in_hands(), versions_);
   std::vector<LocalName> small, large;
   for (const LocalName& name : files_.list(State::closed)) (is_small(State::closed, name) ? small : large).push_back(name);
-  const auto cannot_be_taken = [this](const LocalName& name) { return has_writers(files_.path(State::closed, name)) || !take(name); };
-  std::erase_if(small, cannot_be_taken);
+  const bool is_any_beside = is_second_at_work();  // before any of these are in hands, too
+  std::erase_if(small, [&](const LocalName& name) { return must_wait(name, is_any_beside) || !take(name); });
   protect_taken(small, versions_);
   for (const LocalName& name : large)
-    if (!cannot_be_taken(name)) protect_taken({name}, versions_);
+    if (!must_wait(name, is_second_at_work()) && take(name)) protect_taken({name}, versions_);
 }
 
 // What processes of several nodes have written is a version when all ranks are done with it. One of those who keep its record sees to that; where that one
@@ -242,6 +243,14 @@ std::vector<LocalName> Protector::left_in_hands() const {
   return left;
 }
 
+// Somebody writes it still; or it has another name, under which the other thread is coding it.
+bool Protector::must_wait(const LocalName& name, bool is_other_at_work) const {
+  const std::string path = files_.path(State::closed, name);
+  if (has_writers(path)) return true;
+  const auto other = is_other_at_work ? other_name(files_, path) : std::nullopt;
+  return other && other->state == State::protecting;
+}
+
 // Not what was written anew meanwhile, or has gone with its node, or what the other thread has taken.
 bool Protector::take(const LocalName& name) {
   std::lock_guard lock(hands_->mutex);
@@ -267,7 +276,7 @@ std::vector<LocalName> Protector::take_newer() {
   std::vector<LocalName> newer = files_.list(State::closed);
   std::erase_if(newer, [&](const LocalName& name) {
     const auto is_older = [&](const LocalName& other) { return other.step != name.step && other.written < name.written; };
-    return !std::all_of(in_hands.begin(), in_hands.end(), is_older) || has_writers(files_.path(State::closed, name));
+    return !std::all_of(in_hands.begin(), in_hands.end(), is_older) || must_wait(name, true);
   });
   const auto newest = std::max_element(newer.begin(), newer.end(), [](const LocalName& a, const LocalName& b) { return a.written < b.written; });
   if (newest == newer.end()) return {};
@@ -327,10 +336,20 @@ void Protector::protect_small(std::vector<Taken> files, catalog::VersionList& ve
 }
 
 void Protector::protect_alone(const Taken& file, catalog::VersionList& versions) {
-  const auto now = file.version.roll ? protect_roll(file.version, own_, settings_)
-                                     : protect(files_.path(State::protecting, file.name), file.version, own_, settings_);
+  const auto now = file.version.roll ? protect_roll(file.version, own_, settings_) : protect_file(file, versions);
   if (!now) return let_go(file.name, now.status());
   are_protected({&file, 1}, *now, versions);
+}
+
+// What was renamed is not coded twice.
+Result<ProtectedNow> Protector::protect_file(const Taken& file, catalog::VersionList& versions) const {
+  const std::string path = files_.path(State::protecting, file.name);
+  return protect(path, file.version, own_, settings_, [&]() -> Result<ProtectedNow> {
+    const auto other = other_name(files_, path);
+    if (!other || other->state == State::protecting) return Status(Kind::not_found, path);
+    const auto found = versions.look(run_.nodes, settings_.deadline_ms);
+    return found ? protect_moved(path, file.version, *other, own_, run_, *found, settings_) : found.status();
+  });
 }
 
 void Protector::are_protected(std::span<const Taken> files, const ProtectedNow& now, catalog::VersionList& versions) {

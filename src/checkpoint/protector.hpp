@@ -52,6 +52,7 @@ class Protector {
   bool has_seen_all(const std::vector<catalog::FoundVersion>& found) const;
   const catalog::FoundVersion* next_to_renew(const std::vector<catalog::FoundVersion>& found) const;
   std::vector<LocalName> left_in_hands() const;
+  bool must_wait(const LocalName& name, bool is_other_at_work) const;
   bool take(const LocalName& name);
   std::vector<LocalName> take_newer();
   // A file in "protecting", and the version that it becomes.
@@ -62,6 +63,7 @@ class Protector {
   void protect_taken(const std::vector<LocalName>& names, catalog::VersionList& versions);
   void protect_small(std::vector<Taken> files, catalog::VersionList& versions);
   void protect_alone(const Taken& file, catalog::VersionList& versions);
+  Result<ProtectedNow> protect_file(const Taken& file, catalog::VersionList& versions) const;
   void are_protected(std::span<const Taken> files, const ProtectedNow& now, catalog::VersionList& versions);
   void let_go(const LocalName& name, const Status& why);
   bool is_small(State state, const LocalName& name) const;

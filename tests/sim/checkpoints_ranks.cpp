@@ -137,10 +137,12 @@ bool CheckpointsWorld::write_one(RankOf& rank, const std::string& path, uint64_t
   const auto file = rank.front->match(path);
   if (Schedule::dead()) return false;
   if (!file) return found(path + " is no checkpoint"), false;
-  const bool renames = one_in(4);
+  const bool moves = moves_ && !one_in(3), renames = !moves && one_in(4);
   const auto before = newest_name(rank.node, path);
   Status status;
-  const bool done = renames ? write_and_rename(rank, *file, number) : write_in_place(rank, *file, number, status);
+  const bool done = moves     ? write_and_move(rank, *file, number, status)
+                    : renames ? write_and_rename(rank, *file, number)
+                              : write_in_place(rank, *file, number, status);
   const auto name = newest_name(rank.node, path);
   if (name && (!before || before->number < name->number)) model_.name(number, name_key(rank, *name));
   rank.last_write = number;
@@ -218,6 +220,29 @@ bool CheckpointsWorld::write_and_rename(RankOf& rank, const Front::File& file, u
   if (taken) check_protected(rank, file.path, file.path);
   (void)catalog::unlink_file(plain);
   return taken.ok() && !Schedule::dead();
+}
+
+// The file is one of the checkpoint before it gets its name: it may be closed, on its way, or protected by then.
+bool CheckpointsWorld::write_and_move(RankOf& rank, const Front::File& file, uint64_t number, Status& status) {
+  std::string other = file.path;
+  other.insert(other.rfind('.'), "-new");
+  const auto source = rank.front->match(other);
+  if (!source) return found(other + " is no checkpoint"), false;
+  if (!write_in_place(rank, *source, number, status)) return false;
+  for (uint64_t turns = random(3) * random(60); turns > 0; --turns) Schedule::yield(true);
+  for (Status taken(Kind::not_found, ""); !taken;) {  // it may have gone on to its next state
+    if (Schedule::dead()) return false;
+    const auto seen = rank.front->look(*source);
+    if (Schedule::dead()) return false;
+    if (!seen || seen->what != Front::Sight::local) return status = seen ? Status(Kind::not_found, other) : seen.status(), false;
+    taken = rank.front->take(seen->path, file);
+    if (!taken && taken.kind() != Kind::not_found) return status = taken, false;
+  }
+  check_protected(rank, file.path, file.path);
+  if (Schedule::dead()) return false;
+  status = rank.front->remove(*source);
+  count(Did::files_moved, status.ok());
+  return status.ok() && !Schedule::dead();
 }
 
 // --- what it reads

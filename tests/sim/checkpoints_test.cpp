@@ -2,6 +2,7 @@
 //
 //   SIM_SEED=17 SIM_SCHEDULES=1 build/bin/sim_test --gtest_filter='Checkpoints.of_*'   replays one schedule
 //   ... --gtest_filter='Checkpoints.rolled_*'                                          the same of checkpoints of which nobody knows how many files they have
+//   ... --gtest_filter='Checkpoints.renamed_*'                                         ... of which most files had another checkpoint's name before
 //   ... --gtest_filter='Checkpoints.shared_*'                                          ... of one file of all ranks, which each of them opens by itself
 //   SIM_SCHEDULES=1000 SIM_FAILURES=20 ...                                             goes on after failures
 //   SIM_RESULT=file ...                                                                writes the numbers there, for run_ranges.sh
@@ -81,6 +82,11 @@ void expect_all_was_done(uint64_t count, const Counts& done, std::span<const std
     EXPECT_GE(done[size_t(what)], least * count / 1000) << did_names[size_t(what)] << ": the schedules no longer do this";
 }
 
+// The same of files that had another checkpoint's name first: units get second names, also where no node is lost.
+constexpr std::pair<Did, uint64_t> renamed_in_a_thousand[] = {
+    {Did::checkpoints_whole, 1000}, {Did::begun_from_one, 500}, {Did::files_read, 1000}, {Did::files_moved, 5000}, {Did::units_kept, 10000},
+};
+
 // Of one file of all ranks. A job that dies leaves its last step unsaid here as well.
 constexpr std::pair<Did, uint64_t> shared_in_a_thousand[] = {
     {Did::checkpoints_whole, 1000}, {Did::begun_from_one, 500}, {Did::files_read, 500}, {Did::files_shared, 3000}, {Did::ranks_killed, 800},
@@ -108,6 +114,10 @@ TEST(Checkpoints, of_jobs_that_are_started_again_are_found) { run_all(Checkpoint
 
 TEST(Checkpoints, rolled_ones_are_found_with_all_files_that_the_ranks_have_written) {
   run_all(CheckpointsWorld::Family::rolled, "Checkpoints.rolled_*", rolled_in_a_thousand);
+}
+
+TEST(Checkpoints, renamed_ones_are_found_under_their_last_names) {
+  run_all(CheckpointsWorld::Family::renamed, "Checkpoints.renamed_*", renamed_in_a_thousand);
 }
 
 TEST(Checkpoints, shared_ones_are_found_with_the_bytes_of_all_ranks) {

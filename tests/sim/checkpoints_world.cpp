@@ -35,7 +35,8 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, Family family)
   const Shape& shape = shapes[seed % std::size(shapes)];
   naming_ = Naming(seed / std::size(shapes) % 5);
   const bool by_slots = seed / std::size(shapes) % 3 == 0;
-  if (family == Family::rolled) naming_ = by_slots ? Naming::many_slots : Naming::many;
+  moves_ = family == Family::renamed;
+  if (family == Family::rolled || moves_) naming_ = by_slots ? Naming::many_slots : Naming::many;
   if (family == Family::shared) naming_ = by_slots ? Naming::shared_slots : Naming::shared;
   settings_.protect = shape.scheme;
   for (int node = 0; node < shape.nodes; ++node) {

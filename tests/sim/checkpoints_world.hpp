@@ -46,6 +46,7 @@ enum class Did : uint8_t {
   power_failures,
   removals,
   files_renamed,
+  files_moved,
   files_updated,
   failed_by_name,
   drained,
@@ -93,6 +94,7 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "power failures",
                                             "removals",
                                             "files renamed",
+                                            "files renamed from another checkpoint's name",
                                             "files updated",
                                             "files that failed by name",
                                             "checkpoints drained",
@@ -123,8 +125,9 @@ inline constexpr const char* directory_of_all = "/data/ck";
 
 class CheckpointsWorld {
  public:
-  // One file or some of each rank; as many as the ranks care to write; or one of all ranks, which each of them opens by itself.
-  enum class Family : uint8_t { of_ranks, rolled, shared };
+  // One file or some of each rank; as many as the ranks care to write; the same, of which most had another name before; or one of all ranks, which each
+  // of them opens by itself.
+  enum class Family : uint8_t { of_ranks, rolled, renamed, shared };
   explicit CheckpointsWorld(uint64_t seed, Family family = Family::of_ranks);
   // What was found to be wrong; empty where all is well.
   std::string run();
@@ -215,6 +218,7 @@ class CheckpointsWorld {
   bool write_in_place(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
   bool update_one(RankOf& rank, const std::string& path);
   bool write_and_rename(RankOf& rank, const Front::File& file, uint64_t number);
+  bool write_and_move(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
   bool write_shared(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
   Status write_own_part(const RankOf& rank, const layout::Manifest& manifest, const Bytes& content);
   // A step whose files are all gone is none. What others are just writing is not removed.
@@ -246,6 +250,7 @@ class CheckpointsWorld {
   Naming naming_;
   uint32_t ranks_ = 1;
   size_t keep_ = 1;
+  bool moves_ = false;  // files have another checkpoint's name first
   bool packs_ = false;  // small files share protected files, and ranks their nodes
   checkpoint::Run run_;
   uint64_t runs_ = 0;

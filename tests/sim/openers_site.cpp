@@ -512,7 +512,7 @@ void Site::look_at(const Inode& node, struct stat* into) {
   into->st_dev = 1;
   into->st_ino = node.number;
   into->st_mode = node.mode;
-  into->st_nlink = 1;
+  into->st_nlink = node.names;
   into->st_uid = geteuid();
   into->st_size = off_t(node.link() ? node.leads_to.size() : node.now.size());
   into->st_ctim = {node.changed / 1'000'000'000, node.changed % 1'000'000'000};
@@ -601,6 +601,17 @@ int Site::renameat2(int from_directory, const char* from, int to_directory, cons
     if (destination.node->directory() && !destination.node->entries.empty()) return fails_with(ENOTEMPTY);
   }
   tree.rename(*source.directory, source.name, *destination.directory, destination.name);
+  return 0;
+}
+
+int Site::linkat(int from_directory, const char* from, int to_directory, const char* to) {
+  Found source, destination;
+  if (!may_go_on() || !walk(from_directory, from, false, source) || !walk(to_directory, to, false, destination)) return -1;
+  if (source.place >= 0 || destination.place >= 0) return fails_with(EXDEV);
+  if (!source.node) return fails_with(ENOENT);
+  if (destination.node) return fails_with(EEXIST);
+  ++source.node->names;
+  tree.enter(*destination.directory, destination.name, source.node);
   return 0;
 }
 

@@ -39,6 +39,7 @@ struct Inode : std::enable_shared_from_this<Inode> {
   std::map<std::string, InodePtr> entries, durable_entries;  // of a directory
   Inode* parent = nullptr;                                   // of a directory
   int locked_by = -1;                                        // descriptor
+  unsigned names = 1;                                        // that it has had at most
 
   bool directory() const { return S_ISDIR(mode); }
   bool link() const { return S_ISLNK(mode); }
@@ -161,6 +162,7 @@ class Site final : public catalog::Environment {
   int mkdirat(int directory, const char* name, mode_t mode) override;
   int unlinkat(int directory, const char* name, int flags) override;
   int renameat2(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) override;
+  int linkat(int from_directory, const char* from, int to_directory, const char* to) override;
   int symlinkat(const char* content, int directory, const char* name) override;
   ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) override;
   ssize_t getdents64(int fd, void* into, size_t bytes) override;

@@ -80,7 +80,7 @@ int serve(Protector protector, const std::string& own) {
     return 1;
   }
   const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  (void)inotify_add_watch(watch, (protector.files().directory() + "/" + state_name(State::closed)).c_str(), IN_MOVED_TO);
+  (void)inotify_add_watch(watch, (protector.files().directory() + "/" + state_name(State::closed)).c_str(), IN_MOVED_TO | IN_CREATE);
   {
     const SecondHand second(protector);
     for (bool busy = false; !is_over(watch, busy);) busy = protector.work();

@@ -518,6 +518,17 @@ Status Checkpoints::State::still_written(const std::string& plain) {
                 fmt::format("a program has {} open to write, and what it writes later on would be lost; close it before the rename", plain));
 }
 
+// Another checkpoint's file gets a second name, by which its protector knows it again. Nobody writes to it any more: who opens it to write gets a copy.
+Status Checkpoints::State::link_to_closed(const LocalName& name, const std::string& from) const {
+  using checkpoint::State;
+  const std::string state = catalog::name_of(catalog::parent_of(from));
+  const auto is_in = [&](State one) { return state == checkpoint::state_name(one); };
+  if (file_of(from).empty() || !(is_in(State::closed) || is_in(State::protecting) || is_in(State::kept) || is_in(State::restored)))
+    return Status(Kind::unsupported, from + " is none that is closed");
+  const std::string to = files.path(State::closed, name);
+  return to.empty() ? checkpoint::encode(name).status() : checkpoint::link_file(from, to);
+}
+
 Status Checkpoints::take_alone(const std::string& plain, const File& to) {
   std::lock_guard lock(state_->mutex);
   const auto state = catalog::look(plain, true);
@@ -529,7 +540,7 @@ Status Checkpoints::take_alone(const std::string& plain, const File& to) {
   if (!next) return next.status();
   HF_TRY(state_->refuse_second(*next, here, state_->file_of(plain)));
   state_->begins(next->step);
-  return state_->copy_to(checkpoint::State::closed, *next, plain);
+  return state_->link_to_closed(*next, plain) ? Status() : state_->copy_to(checkpoint::State::closed, *next, plain);
 }
 
 }  // namespace holdfast::frontend::posix

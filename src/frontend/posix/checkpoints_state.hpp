@@ -125,6 +125,7 @@ struct Checkpoints::State {
   Status close_file(const LocalName& name);
   Status move_to_closed(const LocalName& name);
   Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from, bool keep_existing = false) const;
+  Status link_to_closed(const LocalName& name, const std::string& from) const;
   bool open_elsewhere(const LocalName& name) const;
   const std::string& who();
   bool is_own(const Written& one) const { return one.process == ::getpid(); }

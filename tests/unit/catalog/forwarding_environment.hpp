@@ -32,6 +32,9 @@ class ForwardingEnvironment : public Environment {
   int renameat2(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) override {
     return inner_.renameat2(from_directory, from, to_directory, to, flags);
   }
+  int linkat(int from_directory, const char* from, int to_directory, const char* to) override {
+    return inner_.linkat(from_directory, from, to_directory, to);
+  }
   int symlinkat(const char* content, int directory, const char* name) override { return inner_.symlinkat(content, directory, name); }
   ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) override { return inner_.readlinkat(directory, name, into, bytes); }
   ssize_t getdents64(int fd, void* into, size_t bytes) override { return inner_.getdents64(fd, into, bytes); }

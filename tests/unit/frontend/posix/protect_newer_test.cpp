@@ -104,6 +104,28 @@ TEST_F(ProtectNewer, small_files_of_it_together) {
   EXPECT_TRUE(first.end());
 }
 
+// It is the same file, which would be coded twice.
+TEST_F(ProtectNewer, not_what_the_first_one_has_in_hands_under_another_name) {
+  std::filesystem::remove_all(settings.local[3]);
+  Protector* protector = nullptr;
+  int times = 0;
+  Protector first(settings, run_, settings.local[0], [&](const std::string&) {
+    if (++times > 1) return;
+    const auto seen = ranks_[0]->look(*ranks_[0]->match(user("ck.1.0")));
+    ASSERT_TRUE(seen.ok());
+    ASSERT_TRUE(ranks_[0]->take(seen->path, *ranks_[0]->match(user("ck.2.0"))).ok());
+    std::thread([&] { EXPECT_FALSE(protector->protect_newer()); }).join();
+    EXPECT_EQ(count(State::closed), 1u);
+    write_checkpoint(3, 0);
+    std::thread([&] { EXPECT_TRUE(protector->protect_newer()); }).join();
+  });
+  protector = &first;
+  ASSERT_TRUE(first.begin().ok());
+  write_checkpoint(1, 0);
+  while (count(State::kept) < 3 && !HasFailure()) first.work();
+  EXPECT_TRUE(first.end());
+}
+
 // The end waits for what the second one has in hands: it may be the last file of a checkpoint.
 TEST_F(ProtectNewer, is_awaited_at_the_end) {
   std::filesystem::remove_all(settings.local[3]);
