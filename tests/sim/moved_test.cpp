@@ -97,7 +97,7 @@ class Moved : public ::testing::Test, protected sim::PoolOnSite {
   }
 
   static constexpr size_t width = 5;
-  const std::string content = std::string(30'001, 'x') + "end";
+  std::string content = std::string(30'001, 'x') + "end";
   checkpoint::Run run;
   std::unique_ptr<Front> front;
   std::string said;
@@ -114,6 +114,18 @@ TEST_F(Moved, what_is_protected_is_neither_coded_nor_sent_again) {
   expect_read(path_of(2));
   EXPECT_TRUE(version_of(path_of(2))->manifest.file_id.ends_with(catalog::digits_of_node(settings.local[0])));
   EXPECT_EQ(front->look(*front->match(path_of(1)))->what, Front::Sight::absent);
+}
+
+TEST_F(Moved, it_is_what_was_written_last_that_moves) {
+  for (content[7] = 'a'; content[7] <= 'e'; ++content[7]) {  // all of one size: chance says in which order they are found
+    write(path_of(1));
+    protect_all();
+  }
+  --content[7];
+  rename(path_of(1), path_of(2));
+  protect_all();
+  EXPECT_EQ(unit_objects(), 5 * width);
+  expect_read(path_of(2));
 }
 
 TEST_F(Moved, its_local_file_has_two_names_and_one_content) {
