@@ -77,7 +77,7 @@ constexpr std::pair<Did, uint64_t> rolled_in_a_thousand[] = {
 };
 
 void expect_all_was_done(uint64_t count, const Counts& done, std::span<const std::pair<Did, uint64_t>> at_least) {
-  if (count < 300) return;  // too few
+  if (count < 100) return;  // too few
   for (const auto& [what, least] : at_least)
     EXPECT_GE(done[size_t(what)], least * count / 1000) << did_names[size_t(what)] << ": the schedules no longer do this";
 }
