@@ -144,7 +144,7 @@ class CheckpointFaults(CheckpointTest):
                 self.assertEqual(self.parts(), before)
                 mounts["n1"].order("")
                 self.assertEqual(self.holdfast("checkpoints", "--repair", "10").stdout, "checkpoint 10: 1 of 1 file made anew\n")
-                self.assertIn("healthy, 1 rows, 0 findings", self.holdfast("checkpoints", "--verify").stdout)
+                self.assertIn("healthy, 1 row, 0 findings", self.holdfast("checkpoints", "--verify").stdout)
                 self.assertEqual(sorted({part.split("/")[-3] for part in self.parts()}), ["n1", "n3", "n4"])
                 mounts["n2"].order("")
                 self.drop_from_nodes(10, "n3")

@@ -133,9 +133,8 @@ int show_verdict(const catalog::FoundVersion& one, const Result<engine::VerifyRe
   for (const engine::MemberReport& member : report->status.members)
     if (report->status.health == engine::Health::unknown && member.state == "unreached") unreached.insert(member.path);
   const size_t together = layout::versions_in(layout::stored(one.manifest));
-  show("{} (step {}, attempt {}): {}, {} rows{}, {} findings\n", version.file, version.step, version.attempt.number,
-       engine::health_name(report->status.health), report->rows, together > 1 ? fmt::format(" of {} files together", together) : "",
-       damages_in(*report));
+  show("{} (step {}, attempt {}): {}, {}{}, {}\n", version.file, version.step, version.attempt.number, engine::health_name(report->status.health),
+       plural(report->rows, "row"), together > 1 ? fmt::format(" of {} files together", together) : "", plural(damages_in(*report), "finding"));
   return code_of(*report);
 }
 
