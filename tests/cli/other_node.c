@@ -13,16 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "of_team.h"
+
 static time_t ahead;
 
-/* The variable is no longer in the environment when a program looks. */
 __attribute__((constructor)) static void look(void) {
-  static char all[1 << 16];
-  const char variable[] = "HOLDFAST_REPLICA=1";
-  const long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/environ", O_RDONLY | O_CLOEXEC);
-  const long bytes = fd < 0 ? 0 : syscall(SYS_read, fd, all, sizeof all);
-  syscall(SYS_close, fd);
-  if (bytes > 0 && memmem(all, (size_t)bytes, variable, sizeof variable - 1)) ahead = 1000000;
+  if (is_of_team('1')) ahead = 1000000;
 }
 
 int clock_gettime(clockid_t which, struct timespec *at) {

@@ -10,19 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "of_team.h"
+
 enum { TAG = 7 };
 static const char *how;
 static int got[2];
-
-/* As the kernel shows it to each replica for itself: what this process was started with. */
-static int is_of_team(char team) {
-  static char all[1 << 16];
-  const char variable[] = "HOLDFAST_REPLICA=";
-  const int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/environ", O_RDONLY);
-  const long bytes = fd < 0 ? 0 : syscall(SYS_read, fd, all, sizeof all);
-  const char *at = bytes > 0 ? memmem(all, (size_t)bytes, variable, sizeof variable - 1) : NULL;
-  return at && at[sizeof variable - 1] == team;
-}
 
 static void wait_ms(long ms) { syscall(SYS_nanosleep, &(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL); }
 

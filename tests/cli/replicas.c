@@ -21,17 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "of_team.h"
 #include "replicas.h"
-
-int is_of_team(char team) {
-  static char all[1 << 16];
-  const char variable[] = "HOLDFAST_REPLICA=";
-  int fd = open("/proc/self/environ", O_RDONLY);
-  const ssize_t bytes = fd < 0 ? 0 : read(fd, all, sizeof all);
-  close(fd);
-  const char *at = bytes > 0 ? memmem(all, (size_t)bytes, variable, sizeof variable - 1) : NULL;
-  return at && at[sizeof variable - 1] == team;
-}
 
 static void say(const char *what, int answer) { printf("%s %s\n", what, answer >= 0 ? "ok" : strerror(errno)); }
 

@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "of_team.h"
 #include "replicas.h"
 
 /* All that differs from process to process, where nobody sees to it. */

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "of_team.h"
+
 enum { CALLS = 5, STRUCK = 2, USUAL = 256 << 10 };
 
 static volatile int in_the_call;
@@ -22,16 +24,6 @@ static int blow;
 static long microseconds;
 static size_t longest;
 static const char *mark;
-
-/* As the kernel shows it to each replica for itself: what this process was started with. */
-static int is_of_team(char team) {
-  static char all[1 << 16];
-  const char variable[] = "HOLDFAST_REPLICA=";
-  const int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/environ", O_RDONLY);
-  const long bytes = fd < 0 ? 0 : syscall(SYS_read, fd, all, sizeof all);
-  const char *at = bytes > 0 ? memmem(all, (size_t)bytes, variable, sizeof variable - 1) : NULL;
-  return at && at[sizeof variable - 1] == team;
-}
 
 static void strike(void) { syscall(SYS_kill, (pid_t)syscall(SYS_getpid), blow); }
 

@@ -66,18 +66,10 @@ def full_tables_of_few(scene):
     """Where a process may have few descriptors, no target is lost either: a file that would need more is not opened to be written."""
     done = []
     for scheme, targets, limit in (("mirror:2", 2, 48), ("rs:4+2", 6, 96)):
-        command = ("sh", "-c", f'ulimit -n {limit}; exec /usr/bin/python3 -c "$0"', FULL_OF_LARGE_WRITES)
-        if scene.way != "protected":
-            done += [scene.run(*command), scene.content("x.dat")]
-            os.unlink(scene.at("x.dat"))
-            continue
-        scene.protect(scheme, targets)
-        done.append(scene.run(*command))
-        code, said = scene.run(scene.holdfast, "status", scene.at("x.dat"), served=False)
-        if code != 0:
-            raise Failed(f"status of a file of {scheme} with {limit} descriptors: {code}, {said}")
-        done.append(scene.content("x.dat"))
-        scene.run(scene.holdfast, "rm", scene.at("x.dat"), served=False)
+        if scene.way == "protected":
+            scene.protect(scheme, targets)
+        done.append(scene.run("sh", "-c", f'ulimit -n {limit}; exec /usr/bin/python3 -c "$0"', FULL_OF_LARGE_WRITES))
+        done.append(scene.taken_away("x.dat", f"of {scheme} with {limit} descriptors"))
     if scene.said:
         raise Failed(f"was said: {scene.said}")
     if scene.way == "protected":
@@ -100,14 +92,7 @@ def full_tables(scene):
             if not os.path.exists(scene.at(name)):
                 continue
             scene.must_be_protected(name)
-            code, said = scene.run(scene.holdfast, "status", scene.at(name), served=False) if scene.way == "protected" else (0, "")
-            if code != 0:
-                raise Failed(f"status of {name} with {limit} descriptors: {code}, {said}")
-            done.append(scene.content(name))
-            if scene.way == "protected":
-                scene.run(scene.holdfast, "rm", scene.at(name), served=False)
-            else:
-                os.unlink(scene.at(name))
+            done.append(scene.taken_away(name, f"with {limit} descriptors"))
     return done
 
 
@@ -146,15 +131,7 @@ def full_tables_of_several(scene):
         if scene.way == "protected":
             scene.protect(scheme, targets)
         done.append(scene.run("sh", "-c", f'ulimit -n {limit}; exec /usr/bin/python3 -c "$0" {count} "{way}"', SEVERAL))
-        for name in (f"{i}.dat" for i in range(count)):
-            code, said = scene.run(scene.holdfast, "status", scene.at(name), served=False) if scene.way == "protected" else (0, "")
-            if code != 0:
-                raise Failed(f"status of {name} of {count} files of {scheme}, written {way}: {code}, {said}")
-            done.append(scene.content(name))
-            if scene.way == "protected":
-                scene.run(scene.holdfast, "rm", scene.at(name), served=False)
-            else:
-                os.unlink(scene.at(name))
+        done += [scene.taken_away(f"{i}.dat", f"of {count} files of {scheme}, written {way}") for i in range(count)]
     if scene.said:
         raise Failed("something was said")
     return done

@@ -97,6 +97,18 @@ class Scene:
     def content(self, name):
         return self.run("cat", self.at(name))
 
+    def taken_away(self, name, when):
+        """The content of a file that is removed then. A protected one has to have all its targets."""
+        code, said = self.run(self.holdfast, "status", self.at(name), served=False) if self.way == "protected" else (0, "")
+        if code != 0:
+            raise Failed(f"status of {name} {when}: {code}, {said}")
+        content = self.content(name)
+        if self.way == "protected":
+            self.run(self.holdfast, "rm", self.at(name), served=False)
+        else:
+            os.unlink(self.at(name))
+        return content
+
     def is_protected(self, name):
         return self.run(self.holdfast, "status", self.at(name), served=False)[0] == 0
 
