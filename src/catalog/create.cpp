@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text_bytes.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/creation.hpp"
 #include "catalog/descriptors.hpp"
@@ -500,7 +501,7 @@ std::vector<Status> put_first_manifests(const Located& located) {
     const Member& member = located.members[i];
     if (!member.usable()) continue;
     tickets.emplace_back(i, member.lane->submit([target = member.target, name = located.meta_name(int(i), "manifest"), text] {
-      return target->put(name, std::as_bytes(std::span(text.data(), text.size())), false);
+      return target->put(name, bytes_of_text(text), false);
     }));
   }
   for (auto& [i, ticket] : tickets) results[i] = ticket->wait();

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text_bytes.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/give_way.hpp"
@@ -80,8 +81,7 @@ Status write_manifests(const Located& located) {
   for (const Member& member : located.members) {
     if (!member.usable() || located.manifest.members[size_t(member.index)].stale) continue;
     const std::string name = located.meta_name(member.index, "manifest");
-    tickets.push_back(member.lane->submit(
-        [target = member.target, name, text] { return target->put(name, std::as_bytes(std::span(text.data(), text.size())), true); }));
+    tickets.push_back(member.lane->submit([target = member.target, name, text] { return target->put(name, bytes_of_text(text), true); }));
   }
   return first_failure(tickets);
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "base/text_bytes.hpp"
 #include "catalog/creation.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/pool.hpp"
@@ -129,7 +130,7 @@ Located locate_growing(const layout::Manifest& manifest, const Settings& setting
 }
 
 Status note_owner(target::Target& target, const std::string& directory, const std::string& owner) {
-  return target.put(directory + "/" + owner_note, std::as_bytes(std::span(owner.data(), owner.size())), false);
+  return target.put(directory + "/" + owner_note, bytes_of_text(owner), false);
 }
 
 void release_growing(const Located& located) {

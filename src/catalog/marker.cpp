@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/node_path.hpp"
+#include "base/text_bytes.hpp"
 #include "catalog/text_codec.hpp"
 #include "layout/geometry.hpp"
 #include "layout/last_decoded.hpp"
@@ -35,9 +36,7 @@ uint64_t number_at(const Json& object, const char* key) {
 std::string is_damaged(std::string_view, const char* how) {
   return std::string("its holdfast-target.json is damaged: ") + how + "; empty the directory, then run: holdfast repair FILE --replace DIR=DIR";
 }
-Result<std::string> unsealed(int format, ByteView bytes) {
-  return layout::unseal("target", format, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, is_damaged);
-}
+Result<std::string> unsealed(int format, ByteView bytes) { return layout::unseal("target", format, chars_of(bytes), is_damaged); }
 
 Status senseless(const char* how) { return Status(Kind::corrupt, std::string("the target's marker makes no sense: ") + how); }
 

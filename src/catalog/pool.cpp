@@ -14,6 +14,7 @@
 
 #include "base/node_path.hpp"
 #include "base/plural.hpp"
+#include "base/text_bytes.hpp"
 #include "catalog/domains.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
@@ -221,8 +222,7 @@ Status join(Probe& probe, const std::string& pool_id, uint64_t deadline_ms) {
   HF_TRY(check_can_join(probe));
   if (probe.pool) return {};
   const PoolMarker marker{pool_id, layout::random_id(), parse_node_path(probe.path).node};
-  HF_TRY(probe.lane->run(
-      [target = probe.target, text = encode(marker)] { return target->put(marker_name, std::as_bytes(std::span(text.data(), text.size())), true); }));
+  HF_TRY(probe.lane->run([target = probe.target, text = encode(marker)] { return target->put(marker_name, bytes_of_text(text), true); }));
   probe.pool = marker;
   probe.has_marker = true;
   return {};

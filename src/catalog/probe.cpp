@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/node_path.hpp"
+#include "base/text_bytes.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
 #include "layout/sealed_text.hpp"
@@ -48,9 +49,6 @@ void find_pool_marker(Probe& probe, ByteView text) {
   probe.pool = std::move(*pool);
   probe.marker_status = Status(Kind::invalid, "it is a directory of a pool (--local) and no target of a set; give another with --targets");
 }
-
-std::string_view chars_of(ByteView bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-ByteView bytes_of_text(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
 
 // The only copy: what can be told of it is worth some milliseconds. `text` becomes what was written.
 Result<Marker> decode_mended(Probe& probe, Bytes& text) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/node_path.hpp"
+#include "base/text_bytes.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/probe.hpp"
@@ -16,10 +17,8 @@ namespace {
 
 constexpr int most_rounds = 10;
 
-ByteView bytes_of(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
-
 Status put_marker(const Probe& probe, const Marker& marker) {
-  return probe.lane->run([target = probe.target, text = encode(marker)] { return target->put(marker_name, bytes_of(text), true); });
+  return probe.lane->run([target = probe.target, text = encode(marker)] { return target->put(marker_name, bytes_of_text(text), true); });
 }
 
 // One process at a time makes or changes a set.

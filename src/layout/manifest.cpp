@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text_bytes.hpp"
 #include "coding/checksum.hpp"
 #include "layout/json_fields.hpp"
 #include "layout/last_decoded.hpp"
@@ -391,7 +392,7 @@ Result<Manifest> decode_anew(ByteView bytes) {
     return Status(Kind::corrupt, fmt::format("this copy of the manifest makes no sense: {}; run: holdfast repair", how));
   };
   if (bytes.size() > max_manifest_bytes) return damaged("it is larger than any manifest can be");
-  const std::string_view sealed(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string_view sealed = chars_of(bytes);
   auto text = unseal("manifest", newest_manifest_format, sealed);
   if (!text) return text.status();
   int format = 1;
@@ -433,7 +434,7 @@ const Manifest* newest_of(std::span<const ManifestCopy> copies) {
   return first;
 }
 
-uint64_t file_key(const std::string& file_id) { return coding::plain_checksum(std::as_bytes(std::span(file_id.data(), file_id.size()))); }
+uint64_t file_key(const std::string& file_id) { return coding::plain_checksum(bytes_of_text(file_id)); }
 
 std::string name_of_nodes(const std::vector<uint32_t>& nodes) {
   std::string text;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text_bytes.hpp"
 #include "coding/checksum.hpp"
 
 namespace holdfast::layout {
@@ -13,7 +14,7 @@ namespace {
 
 constexpr size_t digits = 16;
 
-uint64_t checksum_number(std::string_view text) { return coding::plain_checksum(std::as_bytes(std::span(text.data(), text.size()))); }
+uint64_t checksum_number(std::string_view text) { return coding::plain_checksum(bytes_of_text(text)); }
 std::string checksum_of(std::string_view text) { return fmt::format("{:016x}", checksum_number(text)); }
 
 }  // namespace

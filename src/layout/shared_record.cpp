@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text_bytes.hpp"
 #include "coding/checksum.hpp"
 #include "layout/json_fields.hpp"
 #include "layout/sealed_text.hpp"
@@ -34,7 +35,7 @@ uint64_t header_checksum(const EntryHeader& header) {
   return coding::plain_checksum(bytes.first(sizeof(EntryHeader) - sizeof header.checksum), header.log);
 }
 
-uint64_t key_of(std::string_view text) { return coding::plain_checksum(std::as_bytes(std::span(text.data(), text.size()))); }
+uint64_t key_of(std::string_view text) { return coding::plain_checksum(bytes_of_text(text)); }
 
 }  // namespace
 
@@ -148,7 +149,7 @@ void read_session(const Json& json, Session& s, std::string& complaint) {
 // One JSON object, sealed as `what`.
 Result<Json> open_text(const char* what, ByteView bytes) {
   if (bytes.size() > max_session_bytes) return Status(Kind::corrupt, fmt::format("this {} is larger than any can be", what));
-  auto text = unseal(what, session_format, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  auto text = unseal(what, session_format, chars_of(bytes));
   if (!text) return text.status();
   Json json = Json::parse(*text, nullptr, false);
   if (json.is_discarded()) return Status(Kind::corrupt, fmt::format("this {} is not JSON", what));

@@ -14,6 +14,7 @@
 #include "base/config.hpp"
 #include "base/host_name.hpp"
 #include "base/raw_syscalls.hpp"
+#include "base/text_bytes.hpp"
 #include "target/agent_link.hpp"
 #include "target/agent_registry.hpp"
 
@@ -102,7 +103,7 @@ Status write_again(const std::string& registry, const std::string& key, const Ag
   auto opened = open_registry(registry);
   if (!opened.ok()) return opened.status();
   const std::string text = encode(again);
-  return (*opened)->put(key + again_suffix, std::as_bytes(std::span(text.data(), text.size())), false);
+  return (*opened)->put(key + again_suffix, bytes_of_text(text), false);
 }
 
 Result<AgentAgain> read_again(const std::string& registry, const std::string& key) {

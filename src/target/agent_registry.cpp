@@ -18,6 +18,7 @@
 #include "base/config.hpp"
 #include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
+#include "base/text_bytes.hpp"
 #include "target/agent_again.hpp"
 #include "target/agent_link.hpp"
 #include "target/agent_near.hpp"
@@ -55,7 +56,6 @@ bool unhex(std::string_view text, std::array<std::byte, n>& into) {
 }
 
 std::string text_of(const Bytes& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-ByteView bytes_of(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
 
 // Nobody else may read there: who knows the secret has the user's data.
 Status check_private(const std::string& directory) {
@@ -221,7 +221,7 @@ Result<transport::Secret> make_secret(const std::string& directory) {
   if (there.ok() || there.status().kind() != Kind::not_found) return there;
   transport::Secret secret;
   if (!transport::draw(secret)) return Status(Kind::io, "the kernel gives no random numbers");
-  HF_TRY((*registry)->put(secret_name, bytes_of(hex(secret) + "\n"), true));
+  HF_TRY((*registry)->put(secret_name, bytes_of_text(hex(secret) + "\n"), true));
   return secret;
 }
 
@@ -248,7 +248,7 @@ std::string node_of_key(const std::string& key) {
 Status write_note(const std::string& directory, const AgentNote& note) {
   auto registry = open_registry(directory);
   if (!registry.ok()) return registry.status();
-  for (const std::string& key : agent_keys(note.node, note.directories)) HF_TRY((*registry)->put(key + suffix, bytes_of(encode(note)), false));
+  for (const std::string& key : agent_keys(note.node, note.directories)) HF_TRY((*registry)->put(key + suffix, bytes_of_text(encode(note)), false));
   return {};
 }
 
