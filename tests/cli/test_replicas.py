@@ -70,7 +70,9 @@ class Replicas(ReplicatedTest):
                 os.kill(process, signal.SIGKILL)
                 out, err = job.communicate(timeout=60)
                 self.assertEqual((job.returncode, out), (0, ""), err)
-                self.assertRegex(self.read("all"), r"\A\[\S+ rank 0 out\] heat: 31 frames in out\n\Z")
+                # The MPI of the team that was struck may complain, on standard error, of the rank that it talked to.
+                printed = [line for line in self.read("all").splitlines() if " err] " not in line]
+                self.assertRegex("\n".join(printed), r"\A\[\S+ rank 0 out\] heat: 31 frames in out\Z")
                 shutil.rmtree(self.path("state"))
 
     def test_a_profile_counts_the_calls_of_all(self):
