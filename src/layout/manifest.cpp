@@ -406,9 +406,9 @@ Result<Manifest> decode_anew(ByteView bytes) {
   return manifest;
 }
 
-// The members of a file hold the same text, and each commit reads them all.
-LastDecoded<Manifest, 4>& last_decoded() {
-  static auto* const last = new LastDecoded<Manifest, 4>;  // never destroyed: files are closed late, when a program's own objects have gone
+// The members of a file hold the same text, and each commit reads them all. Who looks at a pool comes upon a few texts on each node.
+LastDecoded<Manifest, 32>& last_decoded() {
+  static auto* const last = new LastDecoded<Manifest, 32>;  // never destroyed: files are closed late, when a program's own objects have gone
   return *last;
 }
 

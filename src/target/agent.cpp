@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/room.hpp"
 #include "base/vectors.hpp"
 #include "target/agent_meter.hpp"
 #include "target/agent_together.hpp"
@@ -48,11 +49,11 @@ class Wire {
   }
   // One answer each, up to the first that failed.
   Result<std::vector<AgentTogether::Reply>> ask_together(const AgentTogether& all) {
-    Bytes room(most_free_bytes);
+    Room room(most_free_bytes);
     const iovec into{room.data(), room.size()};
     AgentWorkMeter meter;
     const auto answer = exchange({.op = AgentOp::several}, all.bytes(), {&into, 1});
-    auto parts = answer.ok() ? all.answers(ByteView(room).first(answer->bulk_bytes)) : std::nullopt;
+    auto parts = answer.ok() ? all.answers(room.first(answer->bulk_bytes)) : std::nullopt;
     meter.add(all.work(), parts && parts->back().status().ok(), 0);
     if (!answer.ok()) return answer.status();
     if (!parts) return senseless();
@@ -319,14 +320,15 @@ class AgentTarget final : public Target {
     Bytes content;
     uint32_t ticket = 0;
     for (uint64_t all = 1; content.size() < all;) {
-      Bytes piece(most_bulk_bytes);
+      Room piece(most_bulk_bytes);
       const iovec into{piece.data(), piece.size()};
       const auto answer = ask({.op = AgentOp::get, .name = name, .handle = ticket, .offset = content.size(), .length = max_bytes}, {}, {&into, 1});
       if (!answer.ok()) return answer.status();
       all = answer->value, ticket = uint32_t(answer->other);
       if (all == 0) return content;
       if (answer->bulk_bytes == 0 || all > max_bytes || content.size() + answer->bulk_bytes > all) return wire_->senseless();
-      content.insert(content.end(), piece.begin(), piece.begin() + answer->bulk_bytes);
+      const ByteView got = piece.first(answer->bulk_bytes);
+      content.insert(content.end(), got.begin(), got.end());
     }
     return content;
   }
@@ -400,12 +402,12 @@ class AgentTarget final : public Target {
     uint64_t told = 0;
     uint32_t ticket = 0;
     for (;;) {
-      Bytes room(most_page_bytes);
+      Room room(most_page_bytes);
       const iovec into{room.data(), room.size()};
       const auto answer =
           ask({.op = AgentOp::each, .name = wish.directory, .handle = ticket, .offset = told, .length = wish.max_bytes}, {&object, 1}, {&into, 1});
       if (!answer.ok()) return answer.status();
-      auto page = decode_small(ByteView(room).first(answer->bulk_bytes));
+      auto page = decode_small(room.first(answer->bulk_bytes));
       if (!page || (page->empty() && answer->value > told)) return wire_->senseless();
       for (SmallObject& one : *page) tell(one.name, one.is_large ? get(path_of_each(wish, one.name), wish.max_bytes) : std::move(one.content));
       told += page->size(), ticket = uint32_t(answer->other);
@@ -431,11 +433,11 @@ class AgentTarget final : public Target {
   }
   Status tell(const Wire::Ask& what, std::span<const iovec> bulk = {}) { return ask(what, bulk).status(); }
   Result<Stripes> ask_stripes(const Wire::Ask& what) {
-    Bytes room(64 << 10);
+    Room room(64 << 10);
     const iovec into{room.data(), room.size()};
     const auto answer = ask(what, {}, {&into, 1});
     if (!answer.ok()) return answer.status();
-    auto stripes = decode_stripes(ByteView(room).first(answer->bulk_bytes));
+    auto stripes = decode_stripes(room.first(answer->bulk_bytes));
     if (!stripes) return wire_->senseless();
     return *stripes;
   }
@@ -444,11 +446,11 @@ class AgentTarget final : public Target {
     std::vector<std::string> names;
     uint32_t ticket = 0;
     for (;;) {
-      Bytes room(most_bulk_bytes);
+      Room room(most_bulk_bytes);
       const iovec into{room.data(), room.size()};
       const auto answer = ask({.op = op, .name = directory, .handle = ticket, .offset = names.size()}, {}, {&into, 1});
       if (!answer.ok()) return answer.status();
-      auto page = decode_names(ByteView(room).first(answer->bulk_bytes));
+      auto page = decode_names(room.first(answer->bulk_bytes));
       if (!page || (page->empty() && answer->value > names.size())) return wire_->senseless();
       names.insert(names.end(), page->begin(), page->end());
       ticket = uint32_t(answer->other);

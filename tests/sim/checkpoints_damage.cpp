@@ -64,7 +64,7 @@ void CheckpointsWorld::check_damage() {
 void CheckpointsWorld::damage(int node, const std::string& file_id) {
   std::set<std::string>& held = model_.held[size_t(node)];
   for (const auto& [name, directory] : site_.disks[size_t(node)].root->entries) {
-    const auto manifests = final_manifests_in(name, *directory);
+    const auto& manifests = final_manifests_in(name, *directory);
     if (std::none_of(manifests.begin(), manifests.end(), [&](const auto& one) { return one.file_id == file_id; })) continue;
     flip_a_bit_below(*directory, random_);
     count(Did::bits_turned);

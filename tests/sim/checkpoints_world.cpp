@@ -376,16 +376,16 @@ void CheckpointsWorld::promise(CheckpointsModel::Promise& promise, const checkpo
 
 // What was made anew is kept by other nodes, and what it took the place of is gone. Nobody of the job has told of it yet.
 void CheckpointsWorld::learn_of_renewals() {
-  for (auto& [round, promise] : model_.promised)
-    for (auto& [place, file] : promise.files) learn_of_renewal(file);
-}
-
-void CheckpointsWorld::learn_of_renewal(CheckpointsModel::File& file) {
-  std::map<std::string, std::vector<size_t>> holders;  // by id
+  std::map<CheckpointsModel::Key, Holders> holders;
   for (size_t node = 0; node < site_.disks.size(); ++node)
     for (const auto& [name, directory] : site_.disks[node].root->entries)
       for (const layout::Manifest& manifest : final_manifests_in(name, *directory))
-        if (CheckpointsModel::key_of(manifest) == file.key) holders[manifest.file_id].push_back(node);
+        holders[CheckpointsModel::key_of(manifest)][manifest.file_id].push_back(node);
+  for (auto& [round, promise] : model_.promised)
+    for (auto& [place, file] : promise.files) learn_of_renewal(file, holders[file.key]);
+}
+
+void CheckpointsWorld::learn_of_renewal(CheckpointsModel::File& file, const Holders& holders) {
   const auto old = holders.find(file.id);
   if (old != holders.end() && std::any_of(old->second.begin(), old->second.end(), [this](size_t node) { return is_reached(int(node)); })) return;
   for (const auto& [id, nodes] : holders) {
@@ -396,13 +396,20 @@ void CheckpointsWorld::learn_of_renewal(CheckpointsModel::File& file) {
   }
 }
 
-std::vector<layout::Manifest> CheckpointsWorld::final_manifests_in(const std::string& name, const Inode& directory) const {
-  if (!directory.directory() || !catalog::is_file_directory(name)) return {};
+// Of each text once: the nodes hold the same ones, and they are looked at after each fault.
+const std::vector<layout::Manifest>& CheckpointsWorld::final_manifests_in(const std::string& name, const Inode& directory) const {
+  static const std::vector<layout::Manifest> none;
+  if (!directory.directory() || !catalog::is_file_directory(name)) return none;
   const InodePtr text = site_.tree.find(directory, "manifest");
-  if (!text) return {};
+  if (!text) return none;
   Bytes bytes(text->now.size());
   text->now.read(0, bytes);
-  auto manifest = layout::decode(bytes);
+  const auto known = manifests_read_.find(bytes);
+  return known != manifests_read_.end() ? known->second : manifests_read_.emplace(bytes, final_manifests_of(bytes)).first->second;
+}
+
+std::vector<layout::Manifest> CheckpointsWorld::final_manifests_of(ByteView text) {
+  auto manifest = layout::decode(text);
   if (!manifest || !manifest->is_final()) return {};
   if (manifest->pack.empty()) return {std::move(*manifest)};
   const auto pack = std::make_shared<const layout::Manifest>(std::move(*manifest));
@@ -512,7 +519,7 @@ bool CheckpointsWorld::is_there(const CheckpointsModel::Promise& promise) const 
   return std::all_of(promise.files.begin(), promise.files.end(), [this](const auto& file) {
     const auto has_it = [&](const NodeDisk& disk) {
       return std::any_of(disk.root->entries.begin(), disk.root->entries.end(), [&](const auto& entry) {
-        const auto manifests = final_manifests_in(entry.first, *entry.second);
+        const auto& manifests = final_manifests_in(entry.first, *entry.second);
         return std::any_of(manifests.begin(), manifests.end(), [&](const auto& manifest) { return manifest.file_id == file.second.id; });
       });
     };
@@ -529,7 +536,7 @@ void CheckpointsWorld::check_nothing_is_left() {
   if (kept < keep_) return;
   for (size_t node = 0; node < site_.disks.size(); ++node)
     for (const auto& [name, directory] : site_.disks[node].root->entries) {
-      const auto manifests = final_manifests_in(name, *directory);
+      const auto& manifests = final_manifests_in(name, *directory);
       if (manifests.empty() && catalog::is_file_directory(name) && deaths_ == 0) found(fmt::format("n{} has an orphan", node + 1));
       for (const layout::Manifest& manifest : manifests) {
         if (manifest.version->run != run_.id) continue;  // came back with its node

@@ -180,9 +180,11 @@ class CheckpointsWorld {
   bool is_shared() const { return naming_ == Naming::shared || naming_ == Naming::shared_slots; }
   bool is_of_slots() const { return naming_ == Naming::slots || naming_ == Naming::many_slots || naming_ == Naming::shared_slots; }
   void learn_of_renewals();
-  void learn_of_renewal(CheckpointsModel::File& file);
+  using Holders = std::map<std::string, std::vector<size_t>>;  // the nodes, by a file's id
+  void learn_of_renewal(CheckpointsModel::File& file, const Holders& holders);
   // Of the version that a directory has, or of each file of its pack.
-  std::vector<layout::Manifest> final_manifests_in(const std::string& name, const Inode& directory) const;
+  const std::vector<layout::Manifest>& final_manifests_in(const std::string& name, const Inode& directory) const;
+  static std::vector<layout::Manifest> final_manifests_of(ByteView text);
   uint64_t step_of(uint64_t round) const;
   void settle_down();
   void check_calm_attempt(bool well);
@@ -247,6 +249,7 @@ class CheckpointsWorld {
   Schedule schedule_;
   Settings settings_;
   CheckpointsModel model_;
+  mutable std::map<Bytes, std::vector<layout::Manifest>> manifests_read_;  // by their text
   Naming naming_;
   uint32_t ranks_ = 1;
   size_t keep_ = 1;
