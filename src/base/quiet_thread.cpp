@@ -28,6 +28,7 @@ void* serve(void* handed) {
   const std::unique_ptr<std::function<void()>> work(static_cast<std::function<void()>*>(handed));
   const int number = int(syscall(SYS_gettid));
   (void)replace_number(0, number);
+  in_quiet_thread = true;
   (*work)();
   (void)replace_number(number, 0);
   return nullptr;

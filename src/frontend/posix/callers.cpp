@@ -89,4 +89,6 @@ bool is_of_the_program(const void* caller) {
   return range ? range->program.load(std::memory_order_relaxed) : learn(at);
 }
 
+bool is_of_mpi(const void* caller) { return !is_ours(reinterpret_cast<uintptr_t>(caller)) && !is_of_the_program(caller); }
+
 }  // namespace holdfast::frontend::posix

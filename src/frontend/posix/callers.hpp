@@ -7,6 +7,8 @@ namespace holdfast::frontend::posix {
 // Whether code at this address is the program's. Objects are looked at when they are first met, which takes the loader's lock; of this library's own
 // code it is known without.
 bool is_of_the_program(const void* caller);
+// MPI's, and what MPI brings.
+bool is_of_mpi(const void* caller);
 
 // Of an object by the path that it was loaded from. What MPI is linked with is known by name, what it loads later by where it lies.
 bool is_part_of_mpi(const std::string& path);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/in_mpi.hpp"
+#include "base/quiet_thread.hpp"
 #include "frontend/posix/callers.hpp"
 #include "intercept/posix/real.hpp"
 #include "redundant/twins/replica.hpp"
@@ -30,7 +31,7 @@ class ForProgram {
 // Null: the call passes. What MPI's own libraries ask is each process's own.
 inline redundant::Replica* replica_for(const void* caller) {
   redundant::Replica* const replica = redundant::Replica::now();
-  if (!replica || inside > 0 || in_mpi_calls > 0) [[likely]]
+  if (!replica || inside > 0 || in_mpi_calls > 0 || in_quiet_thread) [[likely]]
     return nullptr;
   return asks_for_program || frontend::posix::is_of_the_program(caller) ? replica : nullptr;
 }
