@@ -1,5 +1,7 @@
 /* Two threads of rank 0 wait at the same time for messages of rank 1, and it writes who got which: racing_threads HOW FILE. Which thread is first is
- * another one in team 1, but for `tags`: there each thread waits for messages of its own. */
+ * another one in team 1, but for `tags`: there each thread waits for messages of its own. `posted`: one of them posts its receive while the other waits.
+ *
+ * `sends`, `sendtags`, `empty`, `sendcomms`: both send to rank 1, which takes what comes in its order and writes it. `all`, `allcomms`: both are in a barrier. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
@@ -15,31 +17,77 @@
 enum { TAG = 7 };
 static const char *how;
 static int got[2];
+static MPI_Comm comms[2];
+
+static int is(const char *one) { return !strcmp(how, one); }
 
 static void wait_ms(long ms) { syscall(SYS_nanosleep, &(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL); }
 
 static void *take_one(void *which) {
   const int thread = (int)(size_t)which, is_late = thread == is_of_team('0');
-  if (strcmp(how, "tags") && is_late) wait_ms(300);
-  if (!strcmp(how, "requests")) {
+  if (!is("tags") && is_late) wait_ms(300);
+  if (is("requests")) {
     MPI_Request requests[2];
     int index;
     for (int i = 0; i < 2; ++i) MPI_Irecv(&got[thread], 1, MPI_INT, 1, 10 * thread + i, MPI_COMM_WORLD, &requests[i]);
     MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
     MPI_Cancel(&requests[!index]);
     MPI_Wait(&requests[!index], MPI_STATUS_IGNORE);
+  } else if (is("posted") && is_late) {
+    MPI_Request request;
+    MPI_Irecv(&got[thread], 1, MPI_INT, 1, TAG, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
   } else {
-    MPI_Recv(&got[thread], 1, MPI_INT, !strcmp(how, "anybody") ? MPI_ANY_SOURCE : 1, !strcmp(how, "tags") ? TAG + thread : TAG, MPI_COMM_WORLD,
-             MPI_STATUS_IGNORE);
+    MPI_Recv(&got[thread], 1, MPI_INT, is("anybody") ? MPI_ANY_SOURCE : 1, is("tags") ? TAG + thread : TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
   return NULL;
+}
+
+/* Long ones, which wait until they are taken: both are under way then. */
+enum { LONG = 1 << 20 };
+static void *send_one(void *which) {
+  static int message[2][LONG];
+  const int thread = (int)(size_t)which, tag = is("sendtags") ? TAG + thread : TAG;
+  wait_ms(thread == is_of_team('0') ? 300 : 0);
+  message[thread][0] = 100 + thread;
+  if (is("empty")) MPI_Ssend(NULL, 0, MPI_INT, 1, tag, MPI_COMM_WORLD);
+  else MPI_Send(message[thread], LONG, MPI_INT, 1, tag, is("sendcomms") ? comms[thread] : MPI_COMM_WORLD);
+  return NULL;
+}
+
+static void *meet_all(void *which) {
+  MPI_Barrier(is("allcomms") ? comms[(size_t)which] : MPI_COMM_WORLD);
+  return NULL;
+}
+
+static void take_two(void) {
+  static int message[LONG];
+  wait_ms(1000);
+  for (int i = 0; i < 2; ++i) {
+    const MPI_Comm on = is("sendcomms") ? comms[i] : MPI_COMM_WORLD;
+    if (is("empty")) MPI_Recv(NULL, 0, MPI_INT, 0, TAG, on, MPI_STATUS_IGNORE);
+    else MPI_Recv(message, LONG, MPI_INT, 0, is("sendtags") ? TAG + i : TAG, on, MPI_STATUS_IGNORE);
+    got[i] = message[0];
+  }
+}
+
+static void in_two_threads(void *(*run)(void *)) {
+  pthread_t threads[2];
+  for (size_t i = 0; i < 2; ++i) pthread_create(&threads[i], NULL, run, (void *)i);
+  for (size_t i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+}
+
+static void write_what_came(const char *path) {
+  FILE *file = fopen(path, "w");
+  fprintf(file, "%d %d\n", got[0], got[1]);
+  fclose(file);
 }
 
 static void send_two(void) {
   wait_ms(1000);
   for (int i = 0; i < 2; ++i) {
     const int message = 100 + i;
-    const int tag = !strcmp(how, "tags") ? TAG + i : !strcmp(how, "requests") ? 10 * i + 1 : TAG;
+    const int tag = is("tags") ? TAG + i : is("requests") ? 10 * i + 1 : TAG;
     MPI_Send(&message, 1, MPI_INT, 0, tag, MPI_COMM_WORLD);
   }
 }
@@ -50,13 +98,17 @@ int main(int count, char **words) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (count != 3 || provided != MPI_THREAD_MULTIPLE) return MPI_Finalize(), 77;
   how = words[1];
-  if (rank == 0) {
-    pthread_t threads[2];
-    for (size_t i = 0; i < 2; ++i) pthread_create(&threads[i], NULL, take_one, (void *)i);
-    for (size_t i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
-    FILE *file = fopen(words[2], "w");
-    fprintf(file, "%d %d\n", got[0], got[1]);
-    fclose(file);
+  for (int i = 0; i < 2; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+  if (is("all") || is("allcomms")) {
+    if (rank == 0) in_two_threads(meet_all);
+    else wait_ms(1000), meet_all((void *)0), meet_all((void *)1);
+    if (rank == 0) write_what_came(words[2]);
+  } else if (!strncmp(how, "send", 4) || is("empty")) {
+    if (rank == 0) in_two_threads(send_one);
+    else take_two(), write_what_came(words[2]);
+  } else if (rank == 0) {
+    in_two_threads(take_one);
+    write_what_came(words[2]);
   } else {
     send_two();
   }

@@ -1,4 +1,4 @@
-"""holdfast run --replicas: threads of one rank that wait for the same messages at the same time are named, for no replica can repeat which of them is first."""
+"""holdfast run --replicas: threads of one rank that wait for the same messages, or send such, at the same time are named: no replica can repeat which is first."""
 import os
 import subprocess
 import unittest
@@ -8,6 +8,10 @@ from replicated import ReplicatedTest
 SOURCE = os.path.join(os.path.dirname(__file__), "racing_threads.c")
 SAME = "threads of one rank wait at the same time for the same messages on one communicator"
 REQUESTS = "threads of one rank ask at the same time which requests are complete"
+SENDS = "threads of one rank send at the same time to the same rank with one tag on one communicator"
+FIRST = ", and which of these messages comes first may differ between replicas\n"
+ALL = "threads of one rank are at the same time in collective calls on one communicator"
+FORBIDDEN = ", which MPI forbids, and which of them is first may differ between replicas\n"
 WARNING = ", and which of them is answered first may differ between replicas\n"
 
 
@@ -34,6 +38,24 @@ class RacingThreadsOfReplicas(ReplicatedTest):
     def test_threads_that_ask_for_requests_are_named_once(self):
         for said in self.start_racing("requests", (0, 120)):
             self.assertEqual(said.count(f"holdfast: rank 0: {REQUESTS}{WARNING}"), 1, said)
+
+    def test_a_thread_that_posts_what_another_waits_for_is_named_once(self):
+        for said in self.start_racing("posted", 120):
+            self.assertEqual(said.count(f"holdfast: rank 0: {SAME}{WARNING}"), 1, said)
+
+    def test_threads_that_send_with_one_tag_are_named_once(self):
+        for said in self.start_racing("sends", 120):
+            self.assertEqual(said.count(f"holdfast: rank 0: {SENDS}{FIRST}"), 1, said)
+            self.assertIn(SENDS, self.holdfast("status", "--job", expect=None).stdout)
+
+    def test_threads_in_collective_calls_on_one_communicator_are_named_once(self):
+        for said in self.start_racing("all", 0):
+            self.assertEqual(said.count(f"holdfast: rank 0: {ALL}{FORBIDDEN}"), 1, said)
+
+    def test_threads_that_send_apart_or_without_content_are_not_named(self):
+        for how in ("sendtags", "sendcomms", "empty", "allcomms"):
+            for said in self.start_racing(how, 0):
+                self.assertNotIn("threads of one rank", said)
 
     def test_threads_with_messages_of_their_own_are_not_named(self):
         for said in self.start_racing("tags", 0):

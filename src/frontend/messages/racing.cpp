@@ -11,7 +11,7 @@ namespace {
 
 struct All {
   std::mutex mutex;
-  std::vector<const Asks*> now;
+  std::vector<const AtOnce*> now;
 };
 All& all() {
   static auto* const calls = new All;  // never destroyed: threads may call to the end
@@ -29,40 +29,49 @@ bool may_be_several() {
 
 }  // namespace
 
-Asks::Asks(Replica& replica, const Wanted& wanted)
-    : is_listed_(may_be_several() && wanted.source != MPI_PROC_NULL),
-      is_about_requests_(false),
-      comm_(wanted.comm),
-      envelope_(envelope_of(wanted.source, wanted.tag)) {
-  begin(replica);
+AtOnce::AtOnce(Replica* replica, Kind kind, MPI_Comm comm, Envelope envelope)
+    : is_listed_(replica && may_be_several() && !redundant::race_of_threads.load(std::memory_order_relaxed)),
+      kind_(kind),
+      comm_(comm),
+      envelope_(envelope) {
+  if (!is_listed_) return;
+  bool races = false;
+  {
+    std::lock_guard lock(all().mutex);
+    races = std::any_of(all().now.begin(), all().now.end(), [this](const AtOnce* other) { return races_with(*other); });
+    all().now.push_back(this);
+  }
+  const std::string what = races ? race_of(kind_) : "";
+  if (races && redundant::note_race_of_threads(race_of(kind_))) replica->warn(what + outcome_of(kind_));
 }
 
-Asks::Asks(Replica& replica) : is_listed_(may_be_several()), is_about_requests_(true), comm_(MPI_COMM_NULL) { begin(replica); }
-
-Asks::~Asks() {
+AtOnce::~AtOnce() {
   if (!is_listed_) return;
   std::lock_guard lock(all().mutex);
   std::erase(all().now, this);
 }
 
-// Threads whose messages are told apart by their tags do not race.
-bool Asks::races_with(const Asks& other) const {
-  if (is_about_requests_ != other.is_about_requests_) return false;
-  return is_about_requests_ || (comm_ == other.comm_ && envelope_.overlaps(other.envelope_));
+const char* AtOnce::race_of(Kind kind) {
+  switch (kind) {
+    case Kind::takes_message: return "threads of one rank wait at the same time for the same messages on one communicator";
+    case Kind::asks_about_requests: return "threads of one rank ask at the same time which requests are complete";
+    case Kind::sends: return "threads of one rank send at the same time to the same rank with one tag on one communicator";
+    default: return "threads of one rank are at the same time in collective calls on one communicator";
+  }
 }
 
-void Asks::begin(Replica& replica) {
-  if (!is_listed_) return;
-  bool races = false;
-  {
-    std::lock_guard lock(all().mutex);
-    races = std::any_of(all().now.begin(), all().now.end(), [this](const Asks* other) { return races_with(*other); });
-    all().now.push_back(this);
+const char* AtOnce::outcome_of(Kind kind) {
+  switch (kind) {
+    case Kind::sends: return ", and which of these messages comes first may differ between replicas";
+    case Kind::calls_all: return ", which MPI forbids, and which of them is first may differ between replicas";
+    default: return ", and which of them is answered first may differ between replicas";
   }
-  if (!races) return;
-  const char* const what = is_about_requests_ ? "threads of one rank ask at the same time which requests are complete"
-                                              : "threads of one rank wait at the same time for the same messages on one communicator";
-  if (redundant::note_race_of_threads(what)) replica.warn(std::string(what) + ", and which of them is answered first may differ between replicas");
+}
+
+// Threads whose messages are told apart by their tags do not race.
+bool AtOnce::races_with(const AtOnce& other) const {
+  if (kind_ != other.kind_) return false;
+  return kind_ == Kind::asks_about_requests || (comm_ == other.comm_ && envelope_.overlaps(other.envelope_));
 }
 
 }  // namespace holdfast::frontend::messages

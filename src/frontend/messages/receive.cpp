@@ -52,7 +52,9 @@ int start_call(Next next, const Wanted& wanted, MPI_Request* request) {
   Replica* const replica = replica_of_program();
   const Envelope envelope = envelope_of(wanted.source, wanted.tag);
   State& state = State::get();
-  if (!replica || is_free_of_decisions(wanted)) return next();
+  if (!replica) return next();
+  const Asks asks(*replica, wanted);
+  if (is_free_of_decisions(wanted)) return next();
   if (!envelope.is_open() && !state.overlaps(wanted.comm, envelope)) return next();
   auto receive = std::make_unique<Receive>();
   receive->wanted = wanted;
@@ -71,7 +73,9 @@ int init_call(Next next, const Wanted& wanted, MPI_Request* request) {
 int start_persistent(Replica& replica, MPI_Request* request) {
   State& state = State::get();
   const auto wanted = state.remembered(*request);
-  if (!wanted || is_free_of_decisions(*wanted)) return real.Start(request);
+  if (!wanted) return real.Start(request);
+  const Asks asks(replica, *wanted);
+  if (is_free_of_decisions(*wanted)) return real.Start(request);
   const Envelope envelope = envelope_of(wanted->source, wanted->tag);
   if (!envelope.is_open() && !state.overlaps(wanted->comm, envelope)) return real.Start(request);
   auto receive = std::make_unique<Receive>();

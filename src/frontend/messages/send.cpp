@@ -1,17 +1,24 @@
 // Before other ranks can learn which message came, all replicas of this one know.
-#include "frontend/messages/state.hpp"
+#include "frontend/messages/racing.hpp"
 #include "redundant/unrepeatable.hpp"
 
 namespace holdfast::frontend::messages {
 
 namespace {
 
+struct To {
+  int dest, tag;
+  MPI_Comm comm;
+  MPI_Count count;
+};
+
 // `start` sends and does not block.
 template <class Next, class Start>
-int send(Next next, Start start) {
+int send(const To& to, Next next, Start start) {
   Replica* const replica = replica_of_program();
   if (!replica) return next();
   replica->before_a_send();
+  const Sends sends(replica, to.dest, to.tag, to.comm, to.count);
   if (!State::get().any()) return next();
   MPI_Request request = MPI_REQUEST_NULL;
   const int code = start(&request);
@@ -58,33 +65,39 @@ void redundant_after_together(bool leads) {
 
 int redundant_Send(int (*next)(const void*, int, MPI_Datatype, int, int, MPI_Comm), const void* buf, int count, MPI_Datatype datatype, int dest,
                    int tag, MPI_Comm comm) {
-  return send([=] { return next(buf, count, datatype, dest, tag, comm); },
-              [=](MPI_Request* request) { return real.Isend(buf, count, datatype, dest, tag, comm, request); });
+  return send(
+      {dest, tag, comm, count}, [=] { return next(buf, count, datatype, dest, tag, comm); },
+      [=](MPI_Request* request) { return real.Isend(buf, count, datatype, dest, tag, comm, request); });
 }
 int redundant_Ssend(int (*next)(const void*, int, MPI_Datatype, int, int, MPI_Comm), const void* buf, int count, MPI_Datatype datatype, int dest,
                     int tag, MPI_Comm comm) {
-  return send([=] { return next(buf, count, datatype, dest, tag, comm); },
-              [=](MPI_Request* request) { return real.Issend(buf, count, datatype, dest, tag, comm, request); });
+  return send(
+      {dest, tag, comm, count}, [=] { return next(buf, count, datatype, dest, tag, comm); },
+      [=](MPI_Request* request) { return real.Issend(buf, count, datatype, dest, tag, comm, request); });
 }
 int redundant_Rsend(int (*next)(const void*, int, MPI_Datatype, int, int, MPI_Comm), const void* buf, int count, MPI_Datatype datatype, int dest,
                     int tag, MPI_Comm comm) {
-  return send([=] { return next(buf, count, datatype, dest, tag, comm); },
-              [=](MPI_Request* request) { return real.Irsend(buf, count, datatype, dest, tag, comm, request); });
+  return send(
+      {dest, tag, comm, count}, [=] { return next(buf, count, datatype, dest, tag, comm); },
+      [=](MPI_Request* request) { return real.Irsend(buf, count, datatype, dest, tag, comm, request); });
 }
 #if HF_HAS_Send_c
 int redundant_Send_c(int (*next)(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm), const void* buf, MPI_Count count, MPI_Datatype datatype,
                      int dest, int tag, MPI_Comm comm) {
-  return send([=] { return next(buf, count, datatype, dest, tag, comm); },
-              [=](MPI_Request* request) { return real.Isend_c(buf, count, datatype, dest, tag, comm, request); });
+  return send(
+      {dest, tag, comm, count}, [=] { return next(buf, count, datatype, dest, tag, comm); },
+      [=](MPI_Request* request) { return real.Isend_c(buf, count, datatype, dest, tag, comm, request); });
 }
 int redundant_Ssend_c(int (*next)(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm), const void* buf, MPI_Count count, MPI_Datatype datatype,
                       int dest, int tag, MPI_Comm comm) {
-  return send([=] { return next(buf, count, datatype, dest, tag, comm); },
-              [=](MPI_Request* request) { return real.Issend_c(buf, count, datatype, dest, tag, comm, request); });
+  return send(
+      {dest, tag, comm, count}, [=] { return next(buf, count, datatype, dest, tag, comm); },
+      [=](MPI_Request* request) { return real.Issend_c(buf, count, datatype, dest, tag, comm, request); });
 }
 int redundant_Rsend_c(int (*next)(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm), const void* buf, MPI_Count count, MPI_Datatype datatype,
                       int dest, int tag, MPI_Comm comm) {
-  return send([=] { return next(buf, count, datatype, dest, tag, comm); },
-              [=](MPI_Request* request) { return real.Irsend_c(buf, count, datatype, dest, tag, comm, request); });
+  return send(
+      {dest, tag, comm, count}, [=] { return next(buf, count, datatype, dest, tag, comm); },
+      [=](MPI_Request* request) { return real.Irsend_c(buf, count, datatype, dest, tag, comm, request); });
 }
 #endif

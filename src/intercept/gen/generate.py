@@ -121,7 +121,8 @@ def entries_cpp(name, calls, declared, links):
     all_doors = [door for symbol, large, function in calls for door in doors(function, symbol, large, declared)]
     out = [banner(name), '#include "intercept/mpi/count.hpp"', '#include "intercept/mpi/entry.hpp"', '#include "intercept/mpi/observe.hpp"',
            '#include "owned_mpi.h"',
-           *(['#include "frontend/messages/sent.hpp"', "", "using namespace holdfast::frontend::messages;"] if "sends" in links else [""]),
+           *(['#include "frontend/messages/racing.hpp"', '#include "frontend/messages/sent.hpp"', "",
+              "using namespace holdfast::frontend::messages;"] if "sends" in links else [""]),
            "using namespace holdfast::intercept;", "using holdfast::profile::Counter;",
            "using holdfast::profile::MpiCalls;", "", "namespace holdfast::intercept {", "const Slot next_slots[] = {"]
     out += [f'    {{"{d.symbol}", &{d.below}}},' for d in all_doors if d.below.startswith("next_mpi.")]

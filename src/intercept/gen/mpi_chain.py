@@ -121,6 +121,17 @@ def sends(door, words, following):
     return [passes, by, f"  {look % f'sent(by, {sent_by(door, words[0])})'}", f"  return {call};"]
 
 
+def under_way(door):
+    """As long as the call goes on threads that make such a one at the same time are known."""
+    links = door.function.links
+    if links.get("sends") == ["message"]:
+        _, count, _, dest, tag, comm = sent_by(door, "message").split(", ")
+        return [f"  const Sends under_way(replica_of_program(), {dest}, {tag}, {comm}, {count});"]
+    if links.get("count") == ["collective"] and links["redundant"] == ["together"]:
+        return ["  const CallsAll under_way(replica_of_program(), comm);"]
+    return []
+
+
 def redundant(door, words, following):
     """Before and after calls by which other ranks learn what this one knows; by hand where answers are decided."""
     call = f"{following}({door.names})"
@@ -129,9 +140,9 @@ def redundant(door, words, following):
     passes = f"  if (!is_replica()) [[likely]] return {call};"
     if words[0] == "sends":
         remarks = [f'  redundant_not_repeatable("{door.function.name}");'] if "unrepeatable" in words[1:] else []
-        return [passes, *remarks, "  redundant_before_send();", f"  return {call};"]
-    return [passes, "  const bool leads = redundant_before_together();", f"  const auto code = {call};", "  redundant_after_together(leads);",
-            "  return code;"]
+        return [passes, *remarks, "  redundant_before_send();", *under_way(door), f"  return {call};"]
+    return [passes, *under_way(door), "  const bool leads = redundant_before_together();", f"  const auto code = {call};",
+            "  redundant_after_together(leads);", "  return code;"]
 
 
 def by_hand(link):
