@@ -21,7 +21,7 @@ namespace {
 
 // So long a session waits for its client to come back. Others wait for its locks. A client that was hung up on has not noticed it yet.
 constexpr std::chrono::seconds kept_with_locks(5), kept_stalled(25), kept_without(600);
-constexpr Limits::Time look_again(200);
+constexpr Limits::Time look_again(200), look_at_process(1000);
 constexpr uint64_t least_memory = 4 << 20;  // of a directory
 constexpr Credits::Holder of_a_session = uint64_t{1} << 63;
 
@@ -39,6 +39,9 @@ short has_left(int fd) {
   pollfd look{fd, POLLRDHUP, 0};
   return poll(&look, 1, 0) > 0 ? look.revents : short{0};
 }
+
+// Whether another connection goes on with it, or nobody will.
+bool is_decided(const Seats::Seat& seat) { return seat.speaker != 0 || seat.over; }
 
 uint64_t share(uint64_t all, size_t directories) { return std::max(all / std::max<size_t>(directories, 1), least_memory); }
 
@@ -369,6 +372,7 @@ void Clients::leave(Client& client, Ending ending) {
   client.reader.next();
   give_back_moving(client);
   const bool may_return = ending == Ending::reset || ending == Ending::stalled;
+  const ClientProcess process(client.fd.get());
   Seats::Left left;
   {
     std::unique_lock lock(mutex_);
@@ -377,7 +381,7 @@ void Clients::leave(Client& client, Ending ending) {
     left = seats_.leave(client.connection, !may_return);
     changed_.notify_all();
     if (left.seat && may_return) {
-      wait_for_return(lock, client, left.seat, ending);
+      wait_for_return(lock, client, left.seat, process, ending);
       if (!seats_.give_up(left.seat)) return;
     }
   }
@@ -385,17 +389,27 @@ void Clients::leave(Client& client, Ending ending) {
 }
 
 // What it has begun is kept as long as that of a client that is connected and stalls. A connection breaks, too, where a client is killed that has an
-// answer to read: one that has nothing open may be no more, and does not keep the agent from ending.
-void Clients::wait_for_return(std::unique_lock<std::mutex>& lock, Client& client, const Seats::SeatPtr& seat, Ending ending) {
+// answer to read.
+void Clients::wait_for_return(std::unique_lock<std::mutex>& lock, Client& client, const Seats::SeatPtr& seat, const ClientProcess& process,
+                              Ending ending) {
   const Limits::Time kept = !seat->session.holds_locks() ? kept_without : ending == Ending::stalled ? kept_stalled : kept_with_locks;
-  const auto is_decided = [&] { return seat->speaker != 0 || seat->over; };
-  rest(client, !seat->session.has_open());
-  if (!changed_.wait_for(lock, std::min(kept, limits_.stalled), is_decided) && kept > limits_.stalled) {
+  wait_until_decided(lock, client, *seat, process, std::min(kept, limits_.stalled));
+  if (!is_decided(*seat) && kept > limits_.stalled) {
     Seats::forget(*seat);
     keep(client, seat);
-    changed_.wait_for(lock, kept - limits_.stalled, is_decided);
+    wait_until_decided(lock, client, *seat, process, kept - limits_.stalled);
   }
   rest(client, false);
+}
+
+// One that has nothing open may be no more, and does not keep the agent from ending. Nor does one whose process has ended. Where that was a companion,
+// and the connection another one's, the client comes back at once: on a socket of this node it has hung up itself.
+void Clients::wait_until_decided(std::unique_lock<std::mutex>& lock, Client& client, const Seats::Seat& seat, const ClientProcess& process,
+                                 Limits::Time patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  do rest(client, !seat.session.has_open() || process.has_ended());
+  while (!changed_.wait_until(lock, std::min(end, std::chrono::steady_clock::now() + look_at_process), [&] { return is_decided(seat); }) &&
+         std::chrono::steady_clock::now() < end);
 }
 
 }  // namespace holdfast::agent

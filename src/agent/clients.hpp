@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 
+#include "agent/client_process.hpp"
 #include "agent/credits.hpp"
 #include "agent/request_reader.hpp"
 #include "agent/seats.hpp"
@@ -77,7 +78,9 @@ class Clients {
   Ending send_all(const Client& client, std::span<iovec> parts);
   Ending send_sum(const Client& client, Sum& sum);
   void leave(Client& client, Ending ending);
-  void wait_for_return(std::unique_lock<std::mutex>& lock, Client& client, const Seats::SeatPtr& seat, Ending ending);
+  void wait_for_return(std::unique_lock<std::mutex>& lock, Client& client, const Seats::SeatPtr& seat, const ClientProcess& process, Ending ending);
+  void wait_until_decided(std::unique_lock<std::mutex>& lock, Client& client, const Seats::Seat& seat, const ClientProcess& process,
+                          Limits::Time patience);
 
   const uint64_t incarnation_;
   const Aside aside_;
