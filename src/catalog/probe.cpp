@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <condition_variable>
 #include <map>
 #include <mutex>
 
@@ -154,6 +155,47 @@ std::shared_ptr<target::Lane> lane_of_process(const std::string& directory, std:
   return fresh;
 }
 
+namespace {
+
+// Companions that look at the same time. A pool may have thousands of nodes: a process for each of them would hold up the machine. Those that take
+// long only wait. They are not counted any more, and hold up no others.
+class Lookers {
+ public:
+  // Ends with the last copy of it.
+  using Turn = std::shared_ptr<const void>;
+  Turn next() {
+    auto one = std::make_shared<Looker>(counted_);
+    std::unique_lock lock(counted_->mutex);
+    if (!counted_->ended.wait_for(lock, patience, [&] { return counted_->count < most_at_once; })) counted_->count = 0, ++counted_->period;
+    ++counted_->count;
+    one->period = counted_->period;
+    return one;
+  }
+
+ private:
+  static constexpr size_t most_at_once = 32;
+  static constexpr std::chrono::milliseconds patience{250};
+  struct Counted {
+    std::mutex mutex;
+    std::condition_variable ended;
+    size_t count = 0;
+    uint64_t period = 1;  // goes on when those that are counted are given up
+  };
+  struct Looker {
+    explicit Looker(std::shared_ptr<Counted> counted) : counted_by(std::move(counted)) {}
+    ~Looker() {
+      std::lock_guard lock(counted_by->mutex);
+      if (period == counted_by->period) --counted_by->count;
+      counted_by->ended.notify_one();
+    }
+    const std::shared_ptr<Counted> counted_by;
+    uint64_t period = 0;
+  };
+  const std::shared_ptr<Counted> counted_ = std::make_shared<Counted>();
+};
+
+}  // namespace
+
 std::vector<Probe> probe_directories(const std::vector<std::string>& directories, const LookFor& what, uint64_t deadline_ms) {
   struct Pending {
     std::shared_ptr<Probe> probe;  // the lane's own until its call has ended
@@ -161,13 +203,15 @@ std::vector<Probe> probe_directories(const std::vector<std::string>& directories
     std::shared_ptr<target::Ticket> ticket;
   };
   std::vector<Pending> pending;
+  Lookers lookers;
   for (const std::string& directory : directories) {
     Pending one;
     one.probe = std::make_shared<Probe>();
     one.probe->path = directory;
     one.lane = environment().lane_for(directory, std::chrono::milliseconds(deadline_ms));
-    one.ticket = one.lane->submit([probe = one.probe, what, deadline_ms] {
+    one.ticket = one.lane->submit([probe = one.probe, what, deadline_ms, turn = lookers.next(), lane = std::weak_ptr(one.lane)] {
       look_into(*probe, what, deadline_ms);
+      if (const auto own = lane.lock(); own && !probe->reachable()) own->rest();
       return Status();
     });
     pending.push_back(std::move(one));

@@ -169,13 +169,12 @@ struct State {
     std::erase_if(all.states, [](const std::weak_ptr<State>& one) { return one.expired(); });
     all.states.push_back(state);
   }
-  // False: it is in a call.
+  // It goes as soon as it is in no call. False: it is in one.
   bool let_companion_go() {
     std::lock_guard guard(mutex);
-    if (current) return false;
     companion_goes = companion_started;
     work.notify_all();
-    return true;
+    return !current;
   }
   static void companion_main(void* argument) {
     std::unique_ptr<std::shared_ptr<State>> mine(static_cast<std::shared_ptr<State>*>(argument));
@@ -258,6 +257,8 @@ class CompanionLane final : public Lane {
   }
 
   bool set_aside() const override { return here_.load()->state->set_aside; }
+
+  void rest() override { (void)state_of_this_process()->let_companion_go(); }
 
   Pulse pulse() const override {
     const State& state = *here_.load()->state;

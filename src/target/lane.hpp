@@ -32,6 +32,8 @@ class Lane {
   // Destroys `thing`, if this was the last of it, in the lane after all that is outstanding. Closing a file can block like any
   // other call. Waits for that no longer than the deadline, and not at all when the lane is set aside.
   virtual void let_go(std::shared_ptr<const void> thing) = 0;
+  // No call is expected soon: nobody stands by for one after what is outstanding. The next one takes longer to begin.
+  virtual void rest() {}
   // Since when a call is being made (nothing: none is), when one ended last, and how many failed after their deadline. Never waits.
   struct Pulse {
     std::chrono::steady_clock::time_point busy_since, last_end;

@@ -23,6 +23,7 @@ class GroupLane final : public Lane {
   bool set_aside() const override { return lane_->set_aside(); }
   bool readmit() override { return lane_->readmit(); }
   void let_go(std::shared_ptr<const void> thing) override { lane_->let_go(std::move(thing)); }
+  void rest() override { lane_->rest(); }
   Pulse pulse() const override { return lane_->pulse(); }
 
  private:

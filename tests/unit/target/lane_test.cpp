@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include "target/companion.hpp"
 #include "target/lane.hpp"
 
 namespace holdfast::target::lane_tests {
@@ -55,6 +56,18 @@ TEST(CompanionLane, lanes_run_side_by_side) {
   EXPECT_TRUE(second->run([] { return Status(); }).ok());
   gate.open();
   EXPECT_TRUE(blocked->wait().ok());
+}
+
+TEST(CompanionLane, that_rests_has_no_companion_until_its_next_call) {
+  auto lane = make_companion_lane("t", 10s);
+  Gate gate;
+  auto blocked = lane->submit(gate.call());
+  const int busy = living_companions();
+  lane->rest();  // when that call has ended
+  gate.open();
+  EXPECT_TRUE(blocked->wait().ok());
+  eventually([&] { return living_companions() < busy || busy == 0; });  // under the sanitizers there are none
+  EXPECT_TRUE(lane->run([] { return Status(); }).ok());
 }
 
 TEST(CompanionLane, a_hung_call_costs_its_deadline_once_and_sets_the_lane_aside) {
