@@ -2,6 +2,8 @@
 // for want of a number. To the file that would be a lost target. One of them is closed to make room, and the next descriptor of Holdfast's that is
 // closed takes its place. Shared by all threads and lanes; a forked child has its own.
 #pragma once
+#include <time.h>
+
 #include <array>
 #include <bit>
 
@@ -104,6 +106,49 @@ inline int wanted_by_all(uint64_t allowed) {
   return std::max(needed_by_all(), std::min(in_commits_of_all.load(), quarter));
 }
 
+// One commit of this process. Several of them at once, by threads of the program, may need more than the reserve and all that is free. Then one waits for
+// the others: a target that it could not open would be lost to its file.
+class CommitTurn {
+ public:
+  // `wanted`: what it opens at most. Whoever must not wait, because others wait for him, does not.
+  CommitTurn(int wanted, bool may_wait) : wanted_(wanted) {
+    uint64_t others = under_way.load();
+    bool fits = !may_wait || fits_beside(count_of(others));
+    for (int tries = 0;;) {
+      if (fits || tries == most_tries) {
+        if (under_way.compare_exchange_strong(others, of_this_process(count_of(others) + wanted_))) return;
+        fits = !may_wait || fits_beside(count_of(others));
+        continue;
+      }
+      ++tries;
+      const timespec moment{0, 1000000};
+      (void)syscall(SYS_nanosleep, &moment, nullptr);
+      const uint64_t now = under_way.load();
+      if (now != others) fits = fits_beside(count_of(others = now));
+    }
+  }
+  CommitTurn(const CommitTurn&) = delete;
+  ~CommitTurn() {
+    uint64_t all = under_way.load();
+    while (count_of(all) > 0 && !under_way.compare_exchange_weak(all, of_this_process(count_of(all) - wanted_))) continue;
+  }
+
+ private:
+  static constexpr int most_tries = 30000;  // half a minute: with something else wrong nobody waits for ever
+  // What those open that are under way, and whose they are: a forked child has none. No mutex, for another thread may hold it when the process forks.
+  static inline std::atomic<uint64_t> under_way{0};
+  static uint64_t of_this_process(int count) { return uint64_t(getpid()) << 32 | uint64_t(count); }
+  static int count_of(uint64_t all) { return all >> 32 == uint64_t(getpid()) ? int(all & 0xffffffff) : 0; }
+  // So many that they are not counted are taken for free where the process may have several times as many.
+  bool fits_beside(int others) const {
+    const int all = others + wanted_, lacking = all - spares.kept.load();
+    if (others == 0 || lacking <= 0) return true;
+    const bool are_few = lacking <= Spares::most || uint64_t(all) <= allowed_numbers() / 4;
+    return are_few && are_free(std::min(lacking, Spares::most));
+  }
+  const int wanted_;
+};
+
 // A file's share of the reserve while it is open to be written. Without it, several files that are open before the program's table is full would
 // take their numbers from a reserve that is enough for one.
 class Share {
@@ -118,6 +163,7 @@ class Share {
     opened_later_by_all -= later_.load();
     give_up_what_is_too_much();
   }
+  int in_commit() const { return in_commit_; }
   // The file has committed for the first time: what it keeps open is open.
   void opened() {
     const int later = later_.exchange(0);

@@ -271,6 +271,9 @@ std::vector<std::string> File::gather_journals(exchange::Exchange& ranks, const 
 // waits in memory still waits, and rows are folded in, journals begun and objects cut as if it were the first time.
 Status File::commit(exchange::Exchange& ranks, const Commit& how) {
   const bool wrote = dirty_ || !pending_.empty();
+  // Other ranks wait for this one, and other openers where it holds the file's lock.
+  std::optional<raw::CommitTurn> turn;
+  if (located_.descriptors) turn.emplace(located_.descriptors->in_commit(), ranks.size() == 1 && !how.locked);
   Status status = try_commit(ranks, how);
   Patience patience(settings_);
   while (!status.ok() && members_.contested() && ranks.size() > 1 && !how.locked)

@@ -124,10 +124,11 @@ print(sorted(said.items()))
 
 
 def full_tables_of_several(scene):
-    """Files that are open before the table is full are all written after that. By a thread for each of them, too, where a quarter of the
-    table is enough for as many commits at once."""
+    """Files that are open before the table is full are all written after that. By a thread for each of them, too: where the reserve is not enough for
+    as many commits at once, they wait for each other."""
     done = []
-    for (scheme, targets, count), (way, limit) in itertools.product((("mirror:2", 2, 9), ("rs:4+2", 6, 5)), (("in turn", 256), ("at once", 1024))):
+    ways = (("in turn", 256), ("at once", 1024), ("at once", 256))
+    for (scheme, targets, count), (way, limit) in itertools.product((("mirror:2", 2, 9), ("rs:4+2", 6, 5)), ways):
         if scene.way == "protected":
             scene.protect(scheme, targets)
         done.append(scene.run("sh", "-c", f'ulimit -n {limit}; exec /usr/bin/python3 -c "$0" {count} "{way}"', SEVERAL))

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace holdfast::raw {
@@ -102,6 +105,50 @@ TEST(Spares, files_that_have_not_committed_yet_have_their_share) {
     EXPECT_GE(spares.kept, 38);
     fill_the_table();
     EXPECT_TRUE(can_open(38));
+  });
+}
+
+// Several threads that committed at once shared a reserve for one, and files lost targets.
+TEST(Spares, commits_at_once_wait_for_each_other_where_they_lack_numbers) {
+  for (const bool is_full : {true, false})
+    apart([=] {
+      allow(256);
+      lowest_own = own_numbers_begin();
+      EXPECT_EQ(keep_spares(38, Need::to_write), Reserve::kept);
+      if (is_full) fill_the_table();
+      std::atomic<bool> has_begun{false};
+      auto first = std::make_unique<CommitTurn>(38, true);
+      std::thread other([&] {
+        const CommitTurn second(38, true);
+        has_begun = true;
+      });
+      if (is_full) {
+        usleep(100000);
+        EXPECT_FALSE(has_begun) << "the reserve is for one";
+        const CommitTurn of_all_ranks(38, false);  // does not wait
+        first.reset();
+      }
+      other.join();
+      EXPECT_TRUE(has_begun);
+    });
+}
+
+// In a forked child nobody goes on with the commits of its parent's threads.
+TEST(Spares, a_forked_child_does_not_wait_for_its_parents_commits) {
+  apart([] {
+    allow(256);
+    EXPECT_EQ(keep_spares(38, Need::to_write), Reserve::kept);
+    fill_the_table();
+    const CommitTurn of_parent(38, true);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(10);
+      const CommitTurn own(38, true);
+      _exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
   });
 }
 
