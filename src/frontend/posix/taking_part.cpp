@@ -19,6 +19,7 @@
 
 #include "base/config.hpp"
 #include "base/config_variables.hpp"
+#include "base/in_mpi.hpp"
 #include "base/launcher_names.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/shell_word.hpp"
@@ -78,6 +79,14 @@ Status join_output(const std::string& orders, const std::string& rank) {
 std::string own_rank() {
   const std::string rank = rank_of_environment();
   return rank.empty() ? environment_variable("HOLDFAST_RANK") : rank;  // from `holdfast run`, for a serial program
+}
+
+// Of the program's first thread, which stays.
+void look_at_calls_of_mpi() {
+  if (syscall(SYS_gettid) != getpid()) return;
+  redundant::Replica::now()->looks_at_other_calls([&call = call_of_mpi, thread = int(syscall(SYS_gettid))] {
+    return redundant::Replica::OtherCall{call.name.load(std::memory_order_relaxed), call.begun.load(std::memory_order_relaxed), thread};
+  });
 }
 
 [[noreturn]] void end(const Status& status) {
@@ -163,6 +172,7 @@ void take_part() {
   if (!orders) end(Status(Kind::invalid, "its orders make no sense"));
   const Status joined = redundant::Replica::join(*orders, std::atoi(rank.c_str()), 0, about_this_program(rank == "0"));
   if (!joined.ok()) end(joined);
+  look_at_calls_of_mpi();
   if (orders->image > 0) return;  // its output is joined already
   if (const Status output = join_output(text, rank); !output.ok()) end(output);
   if (redundant::Replica::now()->is_joining()) mark_output_where_it_joins();

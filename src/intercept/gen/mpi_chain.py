@@ -217,6 +217,14 @@ def chain_of(function, links):
     return [link for link in LINKS if link in function.links and link in links]
 
 
+def waits_in(door):
+    """The call's name, where it waits for ranks of the job alone: calls on files take their time, and others may come from outside of the job."""
+    symbol = door.symbol.removeprefix("P")
+    elsewhere = ("MPI_File_", "MPI_Register_datarep", "MPI_Comm_spawn", "MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join", "MPI_Init",
+                 "MPI_Session_init", "MPI_Abort")
+    return "nullptr" if symbol.startswith(elsewhere) else f'"{symbol}"'
+
+
 def door_cpp(door, links):
     """The links, the last one first, and the exported function before them."""
     returns, out, following = door.function.returns, [], door.below
@@ -230,6 +238,6 @@ def door_cpp(door, links):
         f"static_assert(are_one_call<decltype(&entry_{door.symbol}), decltype({door.below})>);",
         f"{returns} entry_{door.symbol}({door.arguments}) {{",
         f"  if (passes()) return {door.below}({door.names});" if chain else "  need_real_mpi();",
-        *(["  const holdfast::InMpi in_mpi;"] if "redundant" in links else []),
+        *([f"  const holdfast::InMpi in_mpi({waits_in(door)});"] if "redundant" in links else []),
         f"  return {following}({door.names});",
         "}"])

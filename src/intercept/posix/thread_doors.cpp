@@ -30,7 +30,7 @@ Beginning taken(void* handed) {
 void* run_for_mpi(void* handed) {
   const Beginning beginning = taken(handed);
   this_one_is_of_mpi = true;
-  const holdfast::InMpi to_its_end;
+  const holdfast::InMpi to_its_end(nullptr);
   return beginning.run(beginning.given);
 }
 

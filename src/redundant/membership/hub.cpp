@@ -1,7 +1,5 @@
 #include "redundant/membership/hub.hpp"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -20,6 +18,7 @@
 #include "redundant/child.hpp"
 #include "redundant/membership/appenders.hpp"
 #include "redundant/membership/awaiting.hpp"
+#include "redundant/membership/hub_process.hpp"
 #include "redundant/membership/lease.hpp"
 #include "redundant/membership/likeness.hpp"
 #include "redundant/membership/lock_holders.hpp"
@@ -28,6 +27,7 @@
 #include "redundant/membership/output.hpp"
 #include "redundant/membership/own_failures.hpp"
 #include "redundant/membership/shared_pointers.hpp"
+#include "redundant/membership/stillness.hpp"
 #include "transport/server.hpp"
 
 namespace holdfast::redundant {
@@ -55,35 +55,6 @@ void write_whole(int fd, ByteView bytes) {
     bytes = bytes.subspan(size_t(done));
   }
 }
-
-bool send_frame(int fd, const Frame& frame, int flags) {
-  const Bytes bytes = encode(frame);
-  return ::send(fd, bytes.data(), bytes.size(), flags | MSG_NOSIGNAL) == ssize_t(bytes.size());
-}
-
-// The other side has closed it. A connection that was reset, or has gone dead on its way, does not say that.
-bool was_closed(int socket) {
-  tcp_info info{};
-  socklen_t bytes = sizeof info;
-  return getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 && info.tcpi_state == TCP_CLOSE_WAIT;
-}
-
-// A process of the job, as its connection shows it.
-struct Process {
-  int team = 0, rank = 0, pid = 0;
-  std::string host, endpoints;
-  raw::Fd socket;  // a second descriptor of its connection
-  raw::Fd handle;  // of the process, where it is on this node
-  raw::Fd guard;   // of the connection of who moves its output, and can end it where it hangs
-  int64_t heard_ms = 0;
-  bool connected = true;
-  bool is_far = false;    // on another node: what it hears of the hub lets it live until the deadline
-  bool has_died = false;  // as is known of one that is far
-  uint64_t behind_ms = 0;
-  enum : uint8_t { none, open, ended } output = none;  // who moves its output
-  std::optional<std::string> becomes = {};             // another program, which joins as the same rank
-  int image = 0;                                       // how many it was before
-};
 
 class Hub {
  public:
@@ -124,6 +95,7 @@ class Hub {
   void let_tell(const std::vector<Awaiting::Who>& all);
   void came_of_failure(const Process& process, const Frame& frame);
   void judge_failures();
+  void look_whether_all_stand();
   void look_whether_all_become(int rank);
   void look_whether_gone(int rank);
   void tell_who_lives(int rank);
@@ -147,6 +119,7 @@ class Hub {
   SharedPointers pointers_;
   LockHolders locks_;
   OwnFailures failures_;
+  Stillness stillness_;
   Output output_;
   std::set<int> resumed_;  // teams that print something else until they join
   const std::shared_ptr<Outlet> outlet_ = std::make_shared<Outlet>();
@@ -291,7 +264,10 @@ void Hub::came(Talk& talk, const Frame& frame) {
     let_tell(awaiting_.waits({talk.process_->team, talk.process_->rank}));
   }
   if (frame.word == Word::differ) differs(frame);
-  if (frame.word == Word::alive) talk.process_->behind_ms = frame.number;
+  if (frame.word == Word::alive) {
+    talk.process_->behind_ms = frame.number;
+    stillness_.stands(talk.process_->team, talk.process_->rank, {frame.rank == 1, int64_t(frame.epoch), std::string(text_of(frame.payload))});
+  }
   if (frame.word == Word::caught_up) follow(members_->caught_up(talk.process_->team, talk.process_->rank));
   if (frame.word == Word::refused) refused(talk, frame);
   if (frame.word == Word::log_ends) follow(members_->log_ends(std::string(text_of(frame.payload))));
@@ -767,11 +743,22 @@ bool Hub::tick() {
   }
   hear_complaints(now);
   judge_failures();
+  look_whether_all_stand();
   for (const auto& process : processes_)
     if (process->becomes) look_whether_all_become(process->rank);
   follow(members_->judge());
   look_whether_done();
   return true;
+}
+
+void Hub::look_whether_all_stand() {
+  std::vector<std::pair<int, int>> living;
+  for (const auto& process : processes_)
+    if (process->connected && !members_->is_lost(process->team)) living.emplace_back(process->rank, process->team);
+  for (const std::string& line : stillness_.judge(living, deadline_ms_)) {
+    say(line);
+    if (notes_.size() < most_notes) notes_.insert(line);
+  }
 }
 
 // Where one of the two is dead, that is why.

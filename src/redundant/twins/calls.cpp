@@ -90,10 +90,12 @@ void Twins::carry_out(uint64_t subject, const Claim& claim, const Act& act, bool
   is_noted = meetings_.is_alone();
   if (wait_for_followers(lock)) return;
   while (orders_.clock == TeamOrders::Clock::strict && !decisions_.has_arrived()) wait_for_arrival(lock);
+  ++acting_;
   lock.unlock();
   if (is_cut_off()) syscall(SYS_exit_group, lost_status);  // it may have slept
   Bytes outcome = act(turn);
   lock.lock();
+  --acting_;
   Outbox out;
   meetings_.finish(subject, std::move(outcome), out);
   put(out);

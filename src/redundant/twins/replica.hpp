@@ -127,6 +127,14 @@ class Replica {
   virtual uint64_t next_open(uint64_t name);
   // It has not come to the end of what it has to do again: time need not pass.
   virtual bool is_behind() { return false; }
+  // A call of the program's in which its twins have no part, and other ranks may have: what it is, and how many there were. `name` null: it is in none.
+  struct OtherCall {
+    const char* name = nullptr;
+    uint64_t number = 0;
+    int thread = 0;
+  };
+  // How another thread learns that, as long as the process lives.
+  virtual void looks_at_other_calls(std::function<OtherCall()>) {}
   // It cannot do what was done then, or what the others do: its team is ended with this sentence. Never returns.
   [[noreturn]] virtual void cannot_catch_up(const std::string& why) { differs(why), std::abort(); }
   // Before the process ends by itself; with its team where MPI_Abort ends it.

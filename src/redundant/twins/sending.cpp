@@ -102,8 +102,8 @@ void Twins::serve_alive() {
       Frame alive;
       alive.number = behind_ms();
       alive.subject = uint64_t(lease_clock_ms());
+      say_where_it_stands(look_whether_all_stand(), alive);
       put(most_teams, alive);
-      look_whether_all_stand();
       if (keeps() && !own_log_.has_room() && !std::exchange(told_that_log_ends_, true)) {
         Frame ends;
         ends.word = Word::log_ends;

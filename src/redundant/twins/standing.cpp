@@ -56,17 +56,38 @@ bool Twins::stands_still() const {
 
 // One thread alone calls, and the others are idle: a thread that has never called and computes could come to any place. Threads are looked at only where
 // somebody waits.
-void Twins::look_whether_all_stand() {
+bool Twins::look_whether_all_stand() {
   const int waiting = stands_.now ? -1 : team_that_waits_for_this();
-  if (callers_ != 1 || (!stands_.now && waiting < 0)) return idle_threads_.forget();
-  if (!idle_threads_.are_all_but(stands_.now ? int(their_numbers_) : 0)) return;
-  if (!stands_.now) return look_at_children(waiting);
-  if (!stands_still()) return;
+  if (callers_ != 1 || (!stands_.now && waiting < 0)) return idle_threads_.forget(), false;
+  if (!idle_threads_.are_all_but(stands_.now ? int(their_numbers_) : 0)) return false;
+  if (!stands_.now) return look_at_children(waiting), false;
+  if (!stands_still()) return false;
   Standing own = stands_.there;
   own.what = own.is_question ? name_of_question(own.subject) : (*stands_.what)();
   own.proof = meetings_.proof();
   if (std::exchange(stands_.told_epoch, meetings_.epoch()) != meetings_.epoch()) tell_twins(own);
   if (meetings_.leads()) judge_standstill(own);
+  return true;
+}
+
+// 0: in none, or some thread of it does something.
+int64_t Twins::in_one_call_ms() {
+  const OtherCall now = other_call_ && acting_ == 0 && meetings_.is_member() ? other_call_() : OtherCall{};
+  if (!now.name) return idle_beside_.forget(), in_other_call_ = {}, 0;
+  const bool is_the_same = now.number == in_other_call_.number && now.name == in_other_call_.name;
+  in_other_call_ = now;
+  if (!idle_beside_.are_all_but(now.thread) || !is_the_same) in_other_call_since_ms_ = clock_ms();
+  return clock_ms() - in_other_call_since_ms_;
+}
+
+// The hub, which hears it of all, knows when no rank goes on (membership/stillness).
+void Twins::say_where_it_stands(bool waits_for_twins, Frame& alive) {
+  const int64_t in_other_ms = stands_.now ? 0 : in_one_call_ms();
+  if (!waits_for_twins && in_other_ms == 0) return;
+  const Standing& there = stands_.there;
+  alive.epoch = uint32_t(waits_for_twins ? clock_ms() - stands_.since_ms : in_other_ms);
+  alive.rank = waits_for_twins ? 1 : 0;
+  alive.payload = bytes_of(!waits_for_twins ? in_other_call_.name : there.is_question ? name_of_question(there.subject) : (*stands_.what)());
 }
 
 void Twins::tell_twins(const Standing& own) {

@@ -124,6 +124,10 @@ class Twins final : public Replica, public Sharing {
     when_a_leader_is_lost_ = std::move(then);
   }
   void when_joined(std::function<void()> then) override { when_joined_ = std::move(then); }
+  void looks_at_other_calls(std::function<OtherCall()> look) override {
+    std::lock_guard lock(mutex_);
+    other_call_ = std::move(look);
+  }
   [[noreturn]] void cannot_catch_up(const std::string& why) override;
   void in_child();
 
@@ -155,7 +159,9 @@ class Twins final : public Replica, public Sharing {
   // `what`: of a call; null: it waits for an answer.
   void wait_at(uint64_t subject, uint64_t number, const std::function<std::string()>* what, std::unique_lock<std::mutex>& lock);
   bool stands_still() const;
-  void look_whether_all_stand();
+  bool look_whether_all_stand();
+  int64_t in_one_call_ms();
+  void say_where_it_stands(bool waits_for_twins, Frame& alive);
   void tell_twins(const Standing& own);
   void take_standing(const Frame& frame);
   uint64_t number_at(const Standing& there) const;
@@ -258,6 +264,12 @@ class Twins final : public Replica, public Sharing {
     bool now = false;
     uint32_t told_epoch = ~uint32_t(0), reported_epoch = ~uint32_t(0);
   } stands_;
+  // The other call that it is in, where that is one of other ranks, and since when all its threads have waited there.
+  std::function<OtherCall()> other_call_;
+  OtherCall in_other_call_;
+  int64_t in_other_call_since_ms_ = 0;
+  unsigned acting_ = 0;  // threads that carry a call out
+  IdleThreads idle_beside_;
   std::atomic<unsigned> callers_{0};       // threads that have called and live
   std::atomic<int64_t> their_numbers_{0};  // their sum: of one alone, its number
   pthread_key_t when_one_ends_ = 0;
