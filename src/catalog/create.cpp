@@ -331,7 +331,8 @@ class Creator {
     return "";
   }
 
-  static void lose(Member& member, const Status& why) {
+  void lose(Member& member, const Status& why) {
+    without_room_ += why.kind() == Kind::no_space;
     member.lost = Status(why.kind() == Kind::timed_out ? why.kind() : Kind::lost, why.sentence());
     member.target = nullptr;
     member.lane = nullptr;
@@ -349,9 +350,10 @@ class Creator {
       }
     const layout::Scheme& scheme = located_.manifest.geometry.scheme;
     if (lost <= scheme.m) return {};
-    return Status(Kind::lost, fmt::format("{} cannot be created with {}: {} of {} targets are lost: {}; mend them or replace "
-                                          "them with: holdfast repair PATH --replace OLD=NEW",
-                                          full_, scheme.name(), lost, located_.members.size(), reasons));
+    const Kind kind = lost - without_room_ <= scheme.m ? Kind::no_space : Kind::lost;
+    return Status(kind, fmt::format("{} cannot be created with {}: {} of {} targets are lost: {}; mend them or replace "
+                                    "them with: holdfast repair PATH --replace OLD=NEW",
+                                    full_, scheme.name(), lost, located_.members.size(), reasons));
   }
 
   // ---- one directory
@@ -485,6 +487,7 @@ class Creator {
   const std::string sidecar_;
   const std::string scratch_;
   bool torn_ = false;  // what is there is left of a creation that lost power
+  int without_room_ = 0;
   Located located_;
   Probe directory_;                     // of a single directory
   std::unique_ptr<target::Lock> lock_;  // outlives what undo_ removes

@@ -1,5 +1,6 @@
 // Opening a protected file, and what its opener learns of others afterwards.
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -143,6 +144,18 @@ Result<Manifest> File::begin_as_maker() {
   return located_.manifest;
 }
 
+namespace {
+
+// The generation of who made the file, where not every target took the manifest that names it: the open is like any other one then. Nobody has written
+// under it, and nobody will.
+std::optional<uint64_t> given_up_by_maker(const catalog::Located& made) {
+  const auto& open = made.manifest.open_generations;
+  const bool lacks_some = std::any_of(made.members.begin(), made.members.end(), [](const catalog::Member& member) { return !member.usable(); });
+  return lacks_some && open.size() == 1 ? std::optional(open.front()) : std::nullopt;
+}
+
+}  // namespace
+
 Result<Manifest> File::begin_on_rank_0() {
   Manifest manifest = located_.manifest;
   if (!access_.write) {
@@ -153,10 +166,12 @@ Result<Manifest> File::begin_on_rank_0() {
   }
   HF_TRY(located_.read_only);
   if (access_.fresh && !located_.opener.empty()) return begin_as_maker();
+  const std::optional<uint64_t> given_up = access_.fresh ? given_up_by_maker(located_) : std::nullopt;
   make_missing_directories();
   Others others;
   auto locks = lock_file(members_, located_, [&]() -> Result<bool> {
     HF_TRY(read_at_open(manifest));
+    if (given_up) std::erase(manifest.open_generations, *given_up);
     located_.manifest = manifest;
     others = others_may_write(manifest, 0) ? other_openers(members_, located_, manifest.lone, 0) : Others();
     return !others.without_leader;
