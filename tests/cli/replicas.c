@@ -546,6 +546,16 @@ static int pipes(const char *path) {
   return 0;
 }
 
+static int ranges(const char *path) {
+  int fd = open(path, O_CREAT | O_RDWR, 0600);
+  for (int i = 0; i < 2; ++i) {
+    say("insert", fallocate(fd, FALLOC_FL_INSERT_RANGE, 0, 4096));
+    say("collapse", fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, 4096));
+  }
+  say("write", write(fd, "kept", 4) == 4 ? 0 : -1);
+  return close(fd);
+}
+
 /* A file of each replica's own. The teams named have full disks. */
 static int fills(const char *free_disk, const char *full_disk, const char *teams, const char *how) {
   char path[512], block[4096];
@@ -586,6 +596,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "own")) return own(path);
   if (!strcmp(what, "control")) return control(path);
   if (!strcmp(what, "pipes")) return pipes(path);
+  if (!strcmp(what, "ranges")) return ranges(path);
   if (!strcmp(what, "parts_company")) return parts_company(path);
   if (!strcmp(what, "alone") && count > 3) return alone(path, words[3]);
   if (!strcmp(what, "fills") && count > 5) return fills(path, words[3], words[4], words[5]);

@@ -92,6 +92,14 @@ class ReplicasFiles(ReplicatedTest):
         self.assertEqual(done.stdout.splitlines(), answers)
         self.assertEqual(done.stderr.count(f"{self.path('pipe')}: is a named pipe, which several replicas cannot use as one"), 2, done.stderr)
 
+    def test_a_range_that_is_to_be_moved_is_refused_and_named_once(self):
+        done = self.replicas(PROGRAM, "ranges", "file")
+        self.assertEqual(done.stdout.splitlines(), ["insert Operation not supported", "collapse Operation not supported"] * 2 + ["write ok"])
+        for flag in ("INSERT", "COLLAPSE"):
+            said = f"holdfast: rank 0: {self.path('file')}: fallocate with FALLOC_FL_{flag}_RANGE is refused: after a loss nobody could see whether it was done\n"
+            self.assertEqual(done.stderr.count(said), 1, done.stderr)
+        self.assertEqual(self.read("file"), "kept")
+
     def edit(self, text):
         with open(self.path("control.new"), "w", encoding="utf-8") as file:
             file.write(text + "\n")

@@ -8,6 +8,10 @@
 #include <limits>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "redundant/twins/replica.hpp"
+
 namespace holdfast::frontend::posix {
 
 namespace {
@@ -18,6 +22,14 @@ constexpr size_t most_pieces = 1024;  // IOV_MAX
 constexpr uint32_t settable = O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
 Status mistake(int error) { return Status(Kind::invalid, "", error); }
+
+// What stands behind the range moves. Who made the call once more could not know whether it has moved.
+void warn_of_moved_range(const std::string& path, int mode) {
+  redundant::Replica* const replica = redundant::Replica::now();
+  if (!replica) return;
+  const char* const flag = mode & FALLOC_FL_INSERT_RANGE ? "FALLOC_FL_INSERT_RANGE" : "FALLOC_FL_COLLAPSE_RANGE";
+  replica->warn(fmt::format("{}: fallocate with {} is refused: after a loss nobody could see whether it was done", path, flag));
+}
 
 uint64_t bytes_in(std::span<const iovec> pieces) {
   uint64_t bytes = 0;
@@ -165,6 +177,7 @@ Status Description::truncate(int64_t bytes) {
 Status Description::allocate(int mode, int64_t offset, int64_t bytes) {
   if (offset < 0 || bytes <= 0) return mistake(EINVAL);
   if (!writes()) return mistake(EBADF);
+  if (mode & (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE)) warn_of_moved_range(path(), mode);
   if (mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) return Status(Kind::unsupported, "", EOPNOTSUPP);
   const bool punch = mode & FALLOC_FL_PUNCH_HOLE, zero = mode & FALLOC_FL_ZERO_RANGE, keep = mode & FALLOC_FL_KEEP_SIZE;
   if ((punch && zero) || (punch && !keep)) return Status(Kind::unsupported, "", EOPNOTSUPP);
