@@ -27,7 +27,8 @@ constexpr const char* names[] = {"",
                                  "MPI_Win_test",
                                  "MPI_Parrived"};
 
-// What the program was told in the leader, or that this replica asks. As long as the call goes on.
+// What the program was told in the leader, or that this replica asks. As long as the call goes on. What can be done now is done (State::pump): to do so again
+// would ask the MPI again, and each such question costs as much as the program's own.
 struct Told {
   Told(Replica& replica, Call call);
 
@@ -76,9 +77,9 @@ int test_below(MPI_Request* request, int* flag, MPI_Status* status) {
   return below([&] { return hf_Test(request, flag, status); }, [&] { return real.Test(request, flag, status); });
 }
 
+// Behind a pump().
 int test_one(Replica& replica, MPI_Request* request, int* flag, MPI_Status* status) {
   State& state = State::get();
-  state.pump(replica);
   Receive* const receive = state.find(*request);
   if (!receive) return test_below(request, flag, status);
   MPI_Status own{};
@@ -89,18 +90,18 @@ int test_one(Replica& replica, MPI_Request* request, int* flag, MPI_Status* stat
 int wait_one(Replica& replica, MPI_Request* request, MPI_Status* status) {
   int flag = 0, code = MPI_SUCCESS;
   until(replica, [&] {
+    State::get().pump(replica);
     code = test_one(replica, request, &flag, status);
     return flag != 0 || code != MPI_SUCCESS;
   });
   return code;
 }
 
-// An array of the program's requests: receives of ours, and all others.
+// An array of the program's requests, behind a pump(): receives of ours, and all others.
 class Mixed {
  public:
   Mixed(Replica& replica, int count, MPI_Request* requests, MPI_Status* statuses)
       : replica_(replica), requests_(requests), statuses_(statuses), rest_(requests, requests + std::max(count, 0)) {
-    State::get().pump(replica);
     for (size_t i = 0; i < rest_.size(); ++i)
       if (Receive* const receive = State::get().find(rest_[i])) {
         ours_.emplace_back(int(i), receive);
@@ -118,6 +119,7 @@ class Mixed {
       *flag = 1, *index = i;
       return State::get().take(*receive, &requests_[i], status);
     }
+    if (is_all_ours()) return MPI_SUCCESS;
     const int code = below([&] { return hf_Testany(count(), rest_.data(), index, flag, status); },
                            [&] { return real.Testany(count(), rest_.data(), index, flag, status); });
     if (*flag && *index == MPI_UNDEFINED && !ours_.empty()) *flag = 0;
@@ -157,6 +159,11 @@ class Mixed {
   }
 
  private:
+  // Then the MPI has nothing else to look for, and it has been asked for one of these.
+  bool is_all_ours() const {
+    return std::ranges::all_of(rest_, [](MPI_Request one) { return one == MPI_REQUEST_NULL; }) &&
+           std::ranges::any_of(ours_, [](const auto& one) { return one.second->native != MPI_REQUEST_NULL; });
+  }
   MPI_Status* status(int k) const { return statuses_ == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses_[k]; }
   // One more result, as MPI reports those of many.
   void add(int& code, int k, int of_one, int known) {
@@ -175,10 +182,9 @@ class Mixed {
   std::vector<std::pair<int, Receive*>> ours_;
 };
 
-// Whether a request is complete, which stays as it is.
+// Whether a request is complete, which stays as it is. Behind a pump().
 int look_at_one(Replica& replica, MPI_Request request, int* flag, MPI_Status* status) {
   State& state = State::get();
-  state.pump(replica);
   Receive* const receive = state.find(request);
   if (!receive)
     return below([&] { return hf_Request_get_status(request, flag, status); }, [&] { return real.Request_get_status(request, flag, status); });
@@ -212,6 +218,7 @@ int decide_flag(Replica& replica, Call call, int* flag, Ask ask) {
 int wait_to_see(Replica& replica, MPI_Request request, int* flag, MPI_Status* status) {
   int code = MPI_SUCCESS;
   until(replica, [&] {
+    State::get().pump(replica);
     code = look_at_one(replica, request, flag, status);
     return *flag != 0 || code != MPI_SUCCESS;
   });
@@ -224,7 +231,6 @@ MPI_Status* status_in(MPI_Status* statuses, int k) { return statuses == MPI_STAT
 class Looked {
  public:
   Looked(Replica& replica, int count, const MPI_Request* requests) : replica_(replica), rest_(requests, requests + std::max(count, 0)) {
-    State::get().pump(replica);
     for (size_t i = 0; i < rest_.size(); ++i)
       if (Receive* const receive = State::get().find(rest_[i])) {
         ours_.emplace_back(int(i), receive);
@@ -281,6 +287,7 @@ class Looked {
 int wait_all(Replica& replica, int count, MPI_Request requests[], MPI_Status statuses[]) {
   int flag = 0, code = MPI_SUCCESS;
   until(replica, [&] {
+    State::get().pump(replica);
     code = Mixed(replica, count, requests, statuses).test_all(&flag);
     return flag != 0 || code != MPI_SUCCESS;
   });
@@ -329,6 +336,7 @@ int redundant_Waitany(int (*next)(int, MPI_Request*, int*, MPI_Status*), int cou
   if (!State::get().any()) code = next(count, requests, index, status);
   else
     until(*replica, [&] {
+      State::get().pump(*replica);
       code = Mixed(*replica, count, requests, nullptr).test_any(index, &flag, status);
       return flag != 0 || code != MPI_SUCCESS;
     });
@@ -346,6 +354,7 @@ int redundant_Waitsome(int (*next)(int, MPI_Request*, int*, int*, MPI_Status*), 
   if (!State::get().any()) code = next(count, requests, outcount, indices, statuses);
   else
     until(*replica, [&] {
+      State::get().pump(*replica);
       code = Mixed(*replica, count, requests, statuses).test_some(outcount, indices);
       return *outcount != 0 || code != MPI_SUCCESS;
     });

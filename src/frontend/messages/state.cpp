@@ -7,6 +7,7 @@
 #include <climits>
 #include <cstring>
 #include <span>
+#include <utility>
 
 namespace holdfast::frontend::messages {
 
@@ -201,7 +202,10 @@ void State::pump(Replica& replica) {
     }
     MPI_Status status{};
     for (const auto& [name, receive] : on.by_name)
-      if (on.leads && on.receives.is_open(name)) (void)has_come(replica, *receive, status);
+      if (on.leads && on.receives.is_open(name)) {
+        receive->asked = false;
+        receive->asked = !has_come(replica, *receive, status);
+      }
   }
   finish_orphans(replica);
 }
@@ -230,6 +234,7 @@ bool State::is_here(Receive& receive, MPI_Status& status) {
   }
   if (receive.native == MPI_REQUEST_NULL) return false;
   if (receive.seen) return status = *receive.seen, true;
+  if (std::exchange(receive.asked, false)) return false;
   int flag = 0;
   const int code = real.Request_get_status(receive.native, &flag, &status);
   if (code == MPI_SUCCESS && flag != 0) receive.seen = status;

@@ -54,6 +54,7 @@ struct Receive {
   MPI_Datatype copied_type = MPI_DATATYPE_NULL;  // the program may free its own while this one waits
   MPI_Request handle = MPI_REQUEST_NULL;         // what the program holds; another one than `native` where that came later
   MPI_Request native = MPI_REQUEST_NULL;
+  bool asked = false;              // pump() has just asked the MPI for it, which said no: whoever asks next need not
   std::optional<MPI_Status> seen;  // once it is complete: MPICH 5 tells the status of a persistent one by its first look alone
   // Of a call that sends as well: that request, and what has been packed for it.
   MPI_Request sent = MPI_REQUEST_NULL;
