@@ -91,7 +91,9 @@ Result<Marker> decode_marker_anew(ByteView bytes) {
 }  // namespace
 
 Result<Marker> decode_marker(ByteView bytes) {
-  static auto* const last = new layout::LastDecoded<Marker, 16>;  // each open reads those of all members; never destroyed, as files are closed late
+  static auto* const last =
+      new layout::LastDecoded<Marker,
+                              128>;  // each open reads those of all members, and some pools are wide; never destroyed, as files are closed late
   return last->or_else(bytes, decode_marker_anew);
 }
 

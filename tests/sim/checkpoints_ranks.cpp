@@ -163,18 +163,20 @@ bool CheckpointsWorld::write_in_place(RankOf& rank, const Front::File& file, uin
   const bool written = write_bytes(fd, model_.write(number).content, 1 + random(3)) && !Schedule::dead();
   if (written) model_.write(number).complete = true;
   catalog::environment().close(fd);
-  check_protected(rank, file.path, rank.front->closed(fd, !written));
+  check_protected(rank, file.path, rank.front->closed(fd, !written), !written);
   return written && !Schedule::dead();
 }
 
 // With `--protect-at close`: nothing is on its way any more when that returns, and in calm times it is protected.
-void CheckpointsWorld::check_protected(RankOf& rank, const std::string& path, const std::string& closed) {
+// What was given up is gone, and what the attempt began with may be the newest again.
+void CheckpointsWorld::check_protected(RankOf& rank, const std::string& path, const std::string& closed, bool given_up) {
   if (!settings_.protect_at_close || closed.empty()) return;
   const Status late = rank.front->protected_at_close(closed);
   if (Schedule::dead()) return;
   count(Did::closes_protected, late.ok());
   const checkpoint::LocalFiles files(parse_node_path(site_.disks[size_t(rank.node)].address).path, run_.id, run_.attempt);
   const auto name = files.newest(path);
+  if (name && name->state == State::restored && given_up) return;
   if (name && late && name->state != State::kept && name->state != State::failed)
     found(fmt::format("the close of {} has returned, and it is {}", path, checkpoint::state_name(name->state)));
   if (calm_ && all_well() && !late) found(fmt::format("in calm times a close waits in vain: {}", late.sentence()));
@@ -201,7 +203,7 @@ bool CheckpointsWorld::update_one(RankOf& rank, const std::string& path) {
   const bool written = put(0, sizeof number) && put(part.first, part.second);
   write.complete = written;
   catalog::environment().close(fd);
-  check_protected(rank, path, rank.front->closed(fd, !written));
+  check_protected(rank, path, rank.front->closed(fd, !written), !written);
   if (!written && !Schedule::dead() && all_well()) found(path + " cannot be updated");
   rank.last_write = number;
   count(Did::files_updated, written);

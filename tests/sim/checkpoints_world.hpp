@@ -215,7 +215,7 @@ class CheckpointsWorld {
   // A rank's work, in its fiber or the driver's.
   std::vector<std::string> paths_of(uint32_t rank, uint64_t step) const;
   void write_all_of(RankOf& rank, uint64_t round, uint64_t step);
-  void check_protected(RankOf& rank, const std::string& path, const std::string& closed);
+  void check_protected(RankOf& rank, const std::string& path, const std::string& closed, bool given_up = false);
   bool write_one(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
   bool write_in_place(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
   bool update_one(RankOf& rank, const std::string& path);

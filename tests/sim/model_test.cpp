@@ -1,6 +1,8 @@
 // Protected files against a plain in-memory model of a file: random operations, random losses, crashes at every call.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bitset>
 #include <cstring>
 
 #include "sim/world.hpp"
@@ -17,10 +19,9 @@ const Setting all_settings[] = {
 // Fails with the first byte that differs.
 ::testing::AssertionResult same(ByteView expected, ByteView seen) {
   if (expected.size() != seen.size()) return ::testing::AssertionFailure() << "sizes " << expected.size() << " and " << seen.size();
-  for (size_t i = 0; i < expected.size(); ++i)
-    if (expected[i] != seen[i])
-      return ::testing::AssertionFailure() << "byte " << i << ": expected " << int(expected[i]) << ", seen " << int(seen[i]);
-  return ::testing::AssertionSuccess();
+  if (std::ranges::equal(expected, seen)) return ::testing::AssertionSuccess();
+  const size_t i = size_t(std::ranges::mismatch(expected, seen).in1 - expected.begin());
+  return ::testing::AssertionFailure() << "byte " << i << ": expected " << int(expected[i]) << ", seen " << int(seen[i]);
 }
 
 Bytes read_all_of(engine::ProtectedFile& file, Status* status = nullptr) {
@@ -217,12 +218,12 @@ TEST_P(RandomOperations, of_four_ranks_read_back_as_in_a_plain_file_after_each_s
 // Every byte is what was synced, or something that was written since.
 struct CrashModel {
   Bytes synced;
-  std::vector<std::set<std::byte>> since;
+  std::vector<std::bitset<256>> since;  // by the byte's value
   uint64_t largest = 0;
   void write(uint64_t offset, ByteView data) {
     largest = std::max(largest, offset + data.size());
     if (since.size() < largest) since.resize(largest);
-    for (size_t i = 0; i < data.size(); ++i) since[offset + i].insert(data[i]);
+    for (size_t i = 0; i < data.size(); ++i) since[offset + i].set(size_t(data[i]));
   }
   void sync(const Bytes& now) {
     synced = now;
@@ -233,7 +234,7 @@ struct CrashModel {
     if (seen.size() < synced.size()) return ::testing::AssertionFailure() << "size " << seen.size() << " of " << synced.size();
     for (size_t i = 0; i < seen.size(); ++i) {
       const std::byte old = i < synced.size() ? synced[i] : std::byte(0);
-      if (seen[i] != old && !(i < since.size() && since[i].contains(seen[i])))
+      if (seen[i] != old && !(i < since.size() && since[i].test(size_t(seen[i]))))
         return ::testing::AssertionFailure() << "byte " << i << " is " << int(seen[i]) << ", was " << int(old);
     }
     return ::testing::AssertionSuccess();
