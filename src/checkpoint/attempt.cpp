@@ -53,7 +53,7 @@ Beginning beginning_of(const Survey& survey, const std::string& run) {
     ages = newest->ages();
   }
   for (const DrainedCheckpoint& one : survey.drained)
-    if (one.run == run && (!begun.from || is_before(ages, one.ages()))) {
+    if (one.run == run && !one.are_singles && (!begun.from || is_before(ages, one.ages()))) {
       begun = {Run::From{one.attempt, one.step, true}, one.age()};
       ages = one.ages();
     }
@@ -138,7 +138,7 @@ std::optional<Checkpoint> beginning_among(const std::vector<catalog::FoundVersio
   std::vector<catalog::FoundVersion> begun;
   for (const catalog::FoundVersion& one : found) {
     const layout::Version& version = *one.manifest.version;
-    if (version.run == run.id && version.attempt == run.from->attempt && version.step == run.from->step) begun.push_back(one);
+    if (is_of(version, run.id, *run.from) && version.attempt != run.attempt) begun.push_back(one);
   }
   auto all = checkpoints_of(protected_of(begun));
   return all.empty() ? Checkpoint() : std::move(all.front());
@@ -152,7 +152,8 @@ bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found, const
 bool is_past_beginning(const std::vector<catalog::FoundVersion>& found, const Run& run) {
   std::vector<catalog::FoundVersion> own;
   for (const catalog::FoundVersion& one : found)
-    if (one.manifest.version->run == run.id && one.manifest.version->attempt == run.attempt) own.push_back(one);
+    if (const layout::Version& version = *one.manifest.version; version.run == run.id && version.attempt == run.attempt && !version.is_single())
+      own.push_back(one);
   const auto all = checkpoints_of(protected_of(own));
   return std::any_of(all.begin(), all.end(), [](const Checkpoint& one) { return one.whole(); });
 }

@@ -52,7 +52,7 @@ bool may_have_ranks(const std::string& node, const Survey& survey, const Run& ru
 // While an attempt runs: what can be seen of the checkpoint that it has begun with on the nodes. Nothing where it has begun with none there.
 std::optional<Checkpoint> beginning_among(const std::vector<catalog::FoundVersion>& found, const Run& run);
 bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found, const Run& run);
-// It has a whole checkpoint of its own: what it began with may have been dropped.
+// It has a whole checkpoint of its own: what it began with may have been dropped. Not where files are protected one by one.
 bool is_past_beginning(const std::vector<catalog::FoundVersion>& found, const Run& run);
 
 // A version that is too old goes from all nodes that answer, and then its local copy. Where the job is in the version's attempt still, the node that

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/singles.hpp"
+
 namespace holdfast::checkpoint {
 
 namespace {
@@ -178,17 +180,20 @@ bool is_before(const Ages& a, const Ages& b) {
 const Protected* Checkpoint::first_file() const { return files.empty() ? nullptr : last_files(*this).begin()->second; }
 
 Age Checkpoint::age() const {
+  if (are_singles) return {attempt, step, 0, ""};
   const Protected* const first = first_file();
   return first ? age_of(*first) : Age{attempt, step, 0, ""};
 }
 
 Ages Checkpoint::ages() const {
+  if (are_singles) return {{UINT32_MAX, age()}};
   Ages all;
   for (const auto& [place, file] : last_files(*this)) all.emplace(place, age_of(*file));
   return all;
 }
 
 Age Checkpoint::age_beside(uint32_t at, uint32_t writer) const {
+  if (are_singles) return age();
   const auto last = last_files(*this);
   const auto file = last.find(writers ? writer : at);
   return file == last.end() ? Age{attempt, step, 0, ""} : age_of(*file->second);
@@ -214,6 +219,7 @@ bool is_counted(const std::pair<const FilePlace, Protected>& file) { return file
 }  // namespace
 
 bool Checkpoint::has_all() const {
+  if (are_singles) return !files.empty() || !lost.empty();
   const auto counted = std::count_if(files.begin(), files.end(), is_counted);
   const bool none_beside = std::none_of(files.begin(), files.end(), [&](const auto& file) { return is_counted(file) && file.first.number >= ranks; });
   return !files.empty() && counted == ranks && none_beside && !is_mixed && is_rolled();
@@ -303,6 +309,7 @@ size_t Checkpoint::files_of_all() const {
 }
 
 bool Checkpoint::whole() const {
+  if (are_singles) return !files.empty();  // each of them is
   return has_all() && rivals.empty() && std::all_of(files.begin(), files.end(), [](const auto& file) { return file.second.readable; });
 }
 
@@ -332,13 +339,19 @@ namespace {
 // Of two files of one place: a program has renamed one, or has removed it and written the other. Each has numbers of its own.
 bool has_another_name(const Protected& a, const Protected& b) { return !a.version.roll && a.version.file != b.version.file; }
 
+// Of two versions of one file. Of files of no checkpoint those of all attempts are compared, and of what cannot be read an older one is taken.
+std::pair<layout::Attempt, uint32_t> number_of(const Protected& one) {
+  return {one.version.is_single() ? one.version.attempt : layout::Attempt(), one.version.number};
+}
+
 // The newest, and of two of one number (a protector that was started anew) the one that can be read. Of rolls the longer one: processes of one rank may
 // make one at the same time.
 bool is_older(const Protected& a, const Protected& b) {
   const bool are_in_order = a.version.written && b.version.written && a.written_on() == b.written_on();
   if (has_another_name(a, b) && are_in_order && a.version.written != b.version.written) return a.version.written < b.version.written;
   const auto order = [](const Protected& p) {
-    return std::make_tuple(p.version.number, p.version.roll ? p.version.roll->files.size() : 0, p.readable, p.complete, p.file_id);
+    return std::make_tuple(p.version.is_single() && p.readable, number_of(p), p.version.roll ? p.version.roll->files.size() : 0, p.readable,
+                           p.complete, p.file_id);
   };
   return order(a) < order(b);
 }
@@ -347,14 +360,15 @@ void take(Checkpoint& checkpoint, Protected& there, const Protected& one) {
   const bool newer = is_older(there, one);
   checkpoint.older.push_back(newer ? there : one);
   const bool is_one_name = !has_another_name(there, one);
-  if ((there.version.number == one.version.number || !is_one_name) && there.written_on() != one.written_on()) checkpoint.rivals.push_back(one);
+  if ((number_of(there) == number_of(one) || !is_one_name) && there.written_on() != one.written_on()) checkpoint.rivals.push_back(one);
   if (newer) there = one;
 }
 
 void add(Checkpoint& checkpoint, const Protected& one) {
   const layout::Version& version = one.version;
   checkpoint.run = version.run;
-  checkpoint.attempt = version.attempt;
+  checkpoint.attempt = std::max(checkpoint.attempt, version.attempt);
+  checkpoint.are_singles = version.is_single();
   checkpoint.step = version.step;
   checkpoint.ranks = std::max(checkpoint.ranks, version.ranks);
   checkpoint.writers = std::max(checkpoint.writers, version.writers);
@@ -372,15 +386,17 @@ void add(Checkpoint& checkpoint, const Protected& one) {
 
 std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found) {
   std::map<std::tuple<std::string, layout::Attempt, uint64_t>, Checkpoint> by_step;
-  for (const Protected& one : found) add(by_step[{one.version.run, one.version.attempt, one.version.step}], one);
+  const auto attempt_of = [](const layout::Version& version) { return version.is_single() ? layout::Attempt() : version.attempt; };
+  for (const Protected& one : found) add(by_step[{one.version.run, attempt_of(one.version), one.version.step}], one);
   std::vector<Checkpoint> all;
   for (auto& [key, checkpoint] : by_step) {
     std::erase_if(checkpoint.rivals, [&](const Protected& rival) {
       const Protected& newest = *checkpoint.counterpart_of(rival);
       const bool is_by_one = has_another_name(rival, newest) && rival.written_on() == newest.written_on();
-      return is_by_one || (!has_another_name(rival, newest) && rival.version.number < newest.version.number);
+      return is_by_one || (!has_another_name(rival, newest) && number_of(rival) < number_of(newest));
     });
     checkpoint.leave_out_what_is_not_listed();
+    if (checkpoint.are_singles) leave_out_lost(checkpoint);
     for (const auto& [rank, file] : checkpoint.files) checkpoint.bytes += file.bytes;
     all.push_back(std::move(checkpoint));
   }
@@ -391,6 +407,11 @@ std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found) {
     begin = end;
   }
   return all;
+}
+
+std::string name_of(const Checkpoint& one) {
+  if (!one.are_singles) return fmt::format("checkpoint {}", one.step);
+  return one.files.size() == 1 ? "1 file that is protected by itself" : fmt::format("{} files that are protected one by one", one.files.size());
 }
 
 const Checkpoint* newest_whole(const std::vector<Checkpoint>& all, const std::string& run) {
@@ -421,6 +442,10 @@ std::vector<Protected> to_drop(const std::vector<Checkpoint>& all, const std::st
   const Checkpoint* oldest = nullptr;  // of those that are kept and endure
   for (auto one = all.rbegin(); one != all.rend(); ++one) {
     if (one->run != run) continue;
+    if (one->are_singles) {
+      add_outdated(*one, keep, gone);
+      continue;
+    }
     const bool stays = kept < keep;
     if (stays && one->endures()) oldest = &*one, ++kept;
     const auto drop = [&](const Protected& file) {

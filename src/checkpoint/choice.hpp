@@ -47,7 +47,7 @@ bool is_before(const Ages& a, const Ages& b);
 // Which file of a checkpoint, and the same one in every other: its number, or that of none and its stem (Patterns::place).
 struct FilePlace {
   FilePlace(uint32_t of_rank, std::string name = "") : number(of_rank), stem(std::move(name)) {}
-  explicit FilePlace(const layout::Version& version) : FilePlace(version.rank, version.stem) {}
+  explicit FilePlace(const layout::Version& version) : FilePlace(version.rank, version.is_single() ? version.file : version.stem) {}
   uint32_t number;
   std::string stem;
   auto operator<=>(const FilePlace&) const = default;
@@ -66,9 +66,11 @@ struct Checkpoint {
   std::vector<Protected> older;   // versions that a newer one of the same file has replaced
   std::vector<Protected> rivals;  // written beside the newest on another node: nobody can say which is right
   uint64_t bytes = 0;
-  bool is_mixed = false;    // some of its files have been written anew, others not yet
-  std::string torn_update;  // the file by which that is so, where it was not written again to its end (updates.hpp)
-  bool has_all() const;     // readable or not
+  bool are_singles = false;     // files of no checkpoint, of all attempts of the run: each stands for itself (singles.hpp)
+  std::vector<Protected> lost;  // of these: those of which no version can be read
+  bool is_mixed = false;        // some of its files have been written anew, others not yet
+  std::string torn_update;      // the file by which that is so, where it was not written again to its end (updates.hpp)
+  bool has_all() const;         // readable or not
   // What belongs to it beside its places is known and there.
   bool is_rolled() const;
   // One that has written nothing of it, where others are further: nobody can tell it from one that is late.
@@ -96,13 +98,21 @@ struct Checkpoint {
   std::vector<const Protected*> rolls_that_count() const;
 };
 
+// Whether that version is of what an attempt has begun with.
+inline bool is_of(const layout::Version& version, const std::string& run, const Run::From& from) {
+  return version.run == run && (version.is_single() || (version.attempt == from.attempt && version.step == from.step));
+}
+
 // Of all runs, in their order: by run, attempt, and as they were written. Where no two files of one place come from several nodes the node's own order
 // says that; else the step does.
 std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found);
+// "checkpoint 30"; of files that are protected one by one: "1 file that is protected by itself", "3 files that are protected one by one".
+std::string name_of(const Checkpoint& one);
 // What the next attempt of that run begins with; of two that are whole the later attempt's, then the one written later.
 const Checkpoint* newest_whole(const std::vector<Checkpoint>& all, const std::string& run);
 // Those of that run that go where `keep` whole ones that endure stay: all that are older than these, whole or not, and versions that were replaced.
-// What is newer than the oldest of them stays, whole or not, and so does each file that its writer wrote after its file of that one.
+// What is newer than the oldest of them stays, whole or not, and so does each file that its writer wrote after its file of that one. Of files that are
+// protected one by one so many versions of each stay.
 std::vector<Protected> to_drop(const std::vector<Checkpoint>& all, const std::string& run, size_t keep);
 
 }  // namespace holdfast::checkpoint

@@ -12,12 +12,14 @@
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/local.hpp"
+#include "checkpoint/pattern.hpp"
 
 namespace holdfast::checkpoint {
 
 namespace {
 
 constexpr const char* first_line = "holdfast drained 3";
+constexpr const char* first_line_of_singles = "holdfast drained 4";  // files of no checkpoint
 constexpr const char* first_line_without_id = "holdfast drained 2";  // of the attempt
 constexpr const char* first_line_of_one = "holdfast drained 1";      // whose age was its first file's alone: that is not known by place
 constexpr uint64_t most_bytes = 64 << 20;
@@ -85,7 +87,9 @@ Ages DrainedCheckpoint::ages() const {
   return all;
 }
 
-std::string DrainedCheckpoint::name() const { return fmt::format("{}.{}.{}", run, text_of(attempt), step); }
+std::string DrainedCheckpoint::name() const {
+  return are_singles ? fmt::format("{}.{}.files", run, text_of(attempt)) : fmt::format("{}.{}.{}", run, text_of(attempt), step);
+}
 
 Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files, const Ages& ages) {
   DrainedCheckpoint drained;
@@ -96,15 +100,17 @@ Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files
     const auto state = catalog::look(version.file, true);
     if (!state) return state.status();
     drained.run = version.run;
-    drained.attempt = version.attempt;
+    drained.attempt = drained.files.empty() ? version.attempt : std::max(drained.attempt, version.attempt);
     drained.step = version.step;
+    drained.are_singles = version.is_single();
     drained.files.push_back({version.rank, state->path_state(), version.file});
   }
   return drained;
 }
 
 std::string encode(const DrainedCheckpoint& drained) {
-  std::string text = fmt::format("{}\n{} {} {} {}", first_line, drained.run, text_of(drained.attempt), drained.step, drained.files.size());
+  std::string text = fmt::format("{}\n{} {} {} {}", drained.are_singles ? first_line_of_singles : first_line, drained.run, text_of(drained.attempt),
+                                 drained.step, drained.files.size());
   for (const auto& [place, one] : drained.written) text += fmt::format(" {} {} {}", place, one.count, one.node);
   text += '\n';
   for (const DrainedFile& file : drained.files)
@@ -118,7 +124,9 @@ std::optional<DrainedCheckpoint> decode_drained(const std::string& text) {
   std::string line, attempt;
   size_t count = 0;
   DrainedCheckpoint drained;
-  if (!std::getline(lines, line) || (line != first_line && line != first_line_without_id && line != first_line_of_one)) return {};
+  if (!std::getline(lines, line)) return {};
+  drained.are_singles = line == first_line_of_singles;
+  if (!drained.are_singles && line != first_line && line != first_line_without_id && line != first_line_of_one) return {};
   const bool has_ages = line != first_line_of_one;
   if (!std::getline(lines, line)) return {};
   std::istringstream head(line);
@@ -162,8 +170,10 @@ Status keep_record(const DrainedCheckpoint& drained, const std::vector<std::stri
 Result<PlainFiles::Shown> PlainFiles::shown() {
   if (shown_) return *shown_;
   Shown some;
-  some.all_ = !run_.from;
-  if (run_.from && run_.from->drained) {
+  const auto patterns = Patterns::parse(settings_.checkpoint, settings_.complete);
+  // A file that is protected by itself is what the nodes have of it, else what stands at its path.
+  some.all_ = !run_.from || (patterns && patterns->are_single());
+  if (!some.all_ && run_.from->drained) {
     const auto known = record();
     if (!known) return known.status();
     auto paths = std::make_shared<std::set<std::string>>();

@@ -37,6 +37,7 @@ struct DrainedCheckpoint {
     bool operator==(const Written&) const = default;
   };
   std::map<uint32_t, Written> written = {};  // Ages; empty where they are not known
+  bool are_singles = false;                  // files of no checkpoint (singles.hpp)
   bool operator==(const DrainedCheckpoint&) const = default;
 
   Ages ages() const;

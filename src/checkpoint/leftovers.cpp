@@ -110,7 +110,7 @@ WholeOnes whole_ones(const Survey& survey, const std::string& run) {
   WholeOnes all;
   for (const Checkpoint& one : survey.checkpoints)
     if (one.run == run && one.endures())
-      for (const auto& [place, file] : one.files) all.emplace(one.attempt, file.version.file, file.version.number);
+      for (const auto& [place, file] : one.files) all.emplace(file.version.attempt, file.version.file, file.version.number);
   return all;
 }
 
@@ -137,11 +137,12 @@ void forget_unneeded(const Survey& survey, const std::string& run, const layout:
   });
 }
 
-uint64_t bytes_here(const LocalFiles& files, uint64_t step) {
+uint64_t bytes_here(const LocalFiles& files, const LocalName& of) {
+  const auto goes_with_it = [&](const LocalName& name) { return of.is_single() ? name.file == of.file : name.step == of.step; };
   uint64_t bytes = 0;
   for (const State state : {State::closed, State::protecting, State::kept})
     for (const LocalName& name : files.list(state))
-      if (const auto state_now = name.step == step ? catalog::look(files.path(state, name), false) : Status(Kind::not_found, ""))
+      if (const auto state_now = goes_with_it(name) ? catalog::look(files.path(state, name), false) : Status(Kind::not_found, ""))
         bytes += state_now->size;
   return bytes;
 }
@@ -167,7 +168,8 @@ void make_room(const LocalFiles& files, const Run& run, uint64_t wanted_bytes, c
       if (!newest || newest->written < name.written) newest = name;
   for (const LocalName& name : kept) {
     if (has_room(files, wanted_bytes)) return;
-    if (name.step != newest->step && can_be_read(name)) (void)files.evict(name);
+    const bool is_current = name.is_single() ? name.file == newest->file : name.step == newest->step;
+    if (!is_current && can_be_read(name)) (void)files.evict(name);
   }
 }
 

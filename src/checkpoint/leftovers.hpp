@@ -23,8 +23,8 @@ void forget_unneeded(const Survey& survey, const std::string& run, const layout:
 // A node's disk that has not `wanted_bytes` left: copies of protected files go, the oldest first, as long as that is so. Never those of the checkpoint that
 // was written there last, nor of one that could not be read from the nodes now.
 void make_room(const LocalFiles& files, const Run& run, uint64_t wanted_bytes, const std::vector<catalog::FoundVersion>& versions);
-// What the files of that checkpoint take on the node.
-uint64_t bytes_here(const LocalFiles& files, uint64_t step);
+// What the files of that one's checkpoint take on the node.
+uint64_t bytes_here(const LocalFiles& files, const LocalName& of);
 bool has_room(const LocalFiles& files, uint64_t wanted_bytes);
 
 // Whose version is being written, or was, by somebody who was killed then.

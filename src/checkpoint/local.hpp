@@ -76,6 +76,7 @@ struct LocalName {
   uint32_t writers = 0, writer = 0;
   Kind kind = of_user;
   bool operator==(const LocalName&) const = default;
+  bool is_single() const { return ranks == 0 && writers == 0; }  // layout::Version
   layout::Version version_in(const Run& run) const { return {run.id, run.attempt, step, rank, ranks, number, file, written, turn, writers, writer}; }
 };
 // One component, "30.2of6.1.17.3~|home|me|ck.30.2", or "30.0of0.1.17.3.w2of6~|home|me|30|part". Kind::invalid, with ENAMETOOLONG, where the path is too long for one.

@@ -30,6 +30,7 @@ namespace {
 bool is_version_of(const layout::Version& version, const LocalName& name, const Run& run) {
   if (version.run != run.id || version.roll || version.file != name.file || version.step != name.step) return false;
   if (name.number > 0) return version.attempt == run.attempt && version.number == name.number;
+  if (version.is_single()) return false;  // of which of its versions that is nobody says
   return run.from && !run.from->drained && version.attempt == run.from->attempt && version.step == run.from->step;
 }
 

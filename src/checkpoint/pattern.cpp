@@ -72,9 +72,12 @@ Result<Pattern> Pattern::parse(const std::string& whole) {
 Status Pattern::check(int steps, int ranks) const {
   const auto bad = [](const char* why) { return Status(Kind::invalid, why); };
   if (is_shared_ && ranks > 0) return bad("each rank has a file of its own where a {rank} stands: nobody shares it; leave out 'shared:'");
-  if (steps == 0 && ranks == 0)
+  if (steps == 0 && ranks == 0 && !is_open_)
     return bad("{step}, {rank} or both must stand in it, as in ck.{step}.{rank} or restart.{rank}; a single file is kept by --path");
-  if (is_open_ && steps == 0) return bad("where a wildcard stands there must be a {step}, too: nothing else says which files belong together");
+  if (is_shared_ && steps == 0)
+    return bad("a {step} must stand in it: nothing else says when all ranks are done with a file that they write together");
+  if (is_open_ && steps == 0 && ranks > 0)
+    return bad("where a wildcard stands beside a {rank} there must be a {step}, too: nothing else says which files belong together");
   for (size_t i = 1; i < pieces_.size(); ++i)
     if (pieces_[i].form != Form::literal && pieces_[i - 1].form != Form::literal)
       return bad("between two fields, or a field and a wildcard, there must be something that is no digit");
@@ -171,6 +174,11 @@ Result<Patterns> Patterns::each(const std::vector<std::string>& texts, const std
 
 Status Patterns::check() const {
   for (const Pattern& one : all_) {
+    if (one.is_single() != are_single())
+      return Status(Kind::invalid,
+                    fmt::format("--checkpoint '{}' and '{}': where a pattern has no field each file is protected by itself, and such patterns cannot "
+                                "stand beside others; give all of them a {{step}}, or none a field",
+                                all_.front().text(), one.text()));
     if (one.has_step() != have_step())
       return Status(Kind::invalid,
                     fmt::format("--checkpoint '{}' and '{}': all patterns have a {{step}}, or none has, for it says which files belong together",
@@ -193,7 +201,7 @@ Result<Patterns> Patterns::resolve(const std::vector<std::string>& texts, const 
 bool Patterns::have_completing() const { return all_.front().completes(); }
 
 bool Patterns::are_rolled() const {
-  return std::any_of(all_.begin(), all_.end(), [](const Pattern& one) { return one.is_open() || one.completes(); });
+  return std::any_of(all_.begin(), all_.end(), [](const Pattern& one) { return (one.is_open() && !one.is_single()) || one.completes(); });
 }
 
 uint32_t Patterns::files_of_all(uint32_t ranks) const {

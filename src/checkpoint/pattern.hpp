@@ -1,6 +1,7 @@
 // Which paths of a program are its checkpoints: 'ck/ck.{step}.{rank}'. Both fields are numbers; one that stands twice has one value. Where there is no
 // {step} a file's versions are counted; where there is no {rank} it is a file of all ranks together. 'shared:PATTERN': they write it together, too.
-// With wildcards ('ck/{step}/*.{rank}') nobody knows beforehand how many files there will be.
+// With wildcards ('ck/{step}/*.{rank}') nobody knows beforehand how many files there will be. Without any field ('results/*.dat') each file is protected by
+// itself, and is of no checkpoint (singles.hpp).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -31,6 +32,7 @@ class Pattern {
   const std::string& text() const { return text_; }
   bool has_step() const { return has_step_; }
   bool has_rank() const { return has_rank_; }
+  bool is_single() const { return !has_step_ && !has_rank_; }
   bool is_shared() const { return is_shared_; }
   // `*` or `?` stands in it.
   bool is_open() const { return is_open_; }
@@ -82,6 +84,8 @@ class Patterns {
   const std::vector<Pattern>& all() const { return all_; }
   bool have_step() const { return all_.front().has_step(); }
   bool have_rank(uint32_t part) const { return all_[part].has_rank(); }
+  // Each file is protected by itself: there are no checkpoints.
+  bool are_single() const { return all_.front().is_single(); }
   bool are_shared(uint32_t part) const { return all_[part].is_shared(); }
   // Whether a checkpoint is whole only when it is said which files it has (roll.hpp): by a file that completes it, where there is such a pattern.
   bool are_rolled() const;

@@ -226,7 +226,7 @@ const catalog::FoundVersion* Protector::next_to_renew(const std::vector<catalog:
   for (const catalog::FoundVersion& one : found) {
     const layout::Manifest& stored = layout::stored(one.manifest);
     const layout::Version& version = *stored.version;
-    const bool ours = version.run == run_.id && version.attempt == run_.from->attempt && version.step == run_.from->step &&
+    const bool ours = is_of(version, run_.id, *run_.from) && version.attempt != run_.attempt &&
                       run_.nodes[(version.rank + version.writer) % run_.nodes.size()] == own_;
     const bool possible = one.readable() && run_.nodes.size() >= size_t(one.manifest.geometry.scheme.width());
     if (ours && possible && !one.is_complete() && !asked_.count(stored.file_id)) return &one;
@@ -375,7 +375,7 @@ void Protector::leave_room_after(const LocalName& name, catalog::VersionList& ve
   const auto scheme = layout::Scheme::parse(settings_.protect.value_or(""));
   if (!scheme || run_.teams > 1) return;
   const uint64_t copies = 1 + divide_up(uint64_t(scheme->width()), uint64_t(scheme->k));
-  const uint64_t wanted = copies * bytes_here(files_, name.step);
+  const uint64_t wanted = copies * bytes_here(files_, name);
   if (has_room(files_, wanted)) return;
   if (const auto found = versions.look(run_.nodes, settings_.deadline_ms)) make_room(files_, run_, wanted, *found);
 }

@@ -19,7 +19,7 @@ std::set<std::string> silent_ones(const SeenWhole& one, const Survey& survey) {
 }  // namespace
 
 void see(std::optional<SeenWhole>& last, const Checkpoint& now) {
-  if (!now.endures()) return;
+  if (now.are_singles || !now.endures()) return;
   SeenWhole seen{now.attempt, now.step, now.files.size(), now.age(), {}};
   for (const std::string& place : now.nodes()) seen.nodes.insert(parse_node_path(place).node);
   see(last, seen);

@@ -8,6 +8,7 @@
 #include "base/node_path.hpp"
 #include "catalog/pool.hpp"
 #include "checkpoint/protect.hpp"
+#include "checkpoint/singles.hpp"
 #include "checkpoint/updates.hpp"
 #include "layout/pack.hpp"
 
@@ -143,7 +144,9 @@ Result<Survey> Surveyor::look(const std::string& run) {
   auto found = versions_.look(directories_, deadline_ms_);
   if (!found) return found.status();
   survey.versions = std::move(*found);
-  survey.checkpoints = checkpoints_of(protected_of(survey.versions, damaged_));
+  auto all = protected_of(survey.versions, damaged_);
+  survey.removed = take_removed(all, survey.local);
+  survey.checkpoints = checkpoints_of(all);
   mark_torn_updates(survey.checkpoints, survey.local, survey.drained);
   survey.silent = versions_.silent();
   for (const auto* nodes : {&survey.lost, &survey.unknown}) survey.silent.insert(survey.silent.end(), nodes->begin(), nodes->end());
@@ -205,12 +208,14 @@ struct Sighted {
 
 std::map<Key, Sighted> all_sighted(const Survey& survey) {
   std::map<Key, Sighted> all;
-  for (const Checkpoint& one : survey.checkpoints) all[{one.run, one.attempt, one.step}].version = &one;
+  for (const Checkpoint& one : survey.checkpoints)
+    if (!one.are_singles) all[{one.run, one.attempt, one.step}].version = &one;
   for (const LocalEntry& entry : survey.local) {
-    if (!is_written_here(entry.state) || entry.state == State::twin || entry.state == State::evicted) continue;
+    if (entry.name.is_single() || !is_written_here(entry.state) || entry.state == State::twin || entry.state == State::evicted) continue;
     all[{entry.run, entry.attempt, entry.name.step}].files.push_back(&entry);
   }
-  for (const DrainedCheckpoint& one : survey.drained) all[{one.run, one.attempt, one.step}].drained = &one;
+  for (const DrainedCheckpoint& one : survey.drained)
+    if (!one.are_singles) all[{one.run, one.attempt, one.step}].drained = &one;
   return all;
 }
 
@@ -269,6 +274,7 @@ std::vector<Standing> standings_of(const Survey& survey) {
     judge(standing, seen, survey, last == last_attempt.end() ? layout::Attempt() : last->second);
     all.push_back(std::move(standing));
   }
+  add_standings_of_singles(survey, all);
   return all;
 }
 

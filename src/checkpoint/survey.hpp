@@ -32,6 +32,7 @@ struct Unread {
 struct Survey {
   std::vector<catalog::FoundVersion> versions;
   std::vector<Checkpoint> checkpoints;
+  std::vector<Protected> removed;  // by the program, of files that are protected one by one (singles.hpp)
   std::vector<LocalEntry> local;
   std::map<std::string, std::set<layout::Attempt>> attempts;  // by run, of which a directory is there, though it be empty
   std::vector<Unread> unread;
@@ -76,6 +77,7 @@ struct Standing {
   uint32_t ranks = 1;
   layout::Attempt attempt;
   uint64_t step = 0;
+  std::string file;  // that is protected by itself, and is of no checkpoint; else empty
   std::string run;
   std::vector<std::string> nodes;
   Age age;

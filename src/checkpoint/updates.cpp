@@ -30,7 +30,7 @@ void mark_torn_updates(std::vector<Checkpoint>& all, const std::vector<LocalEntr
   std::set<std::string> runs;  // with something to go back to
   for (const DrainedCheckpoint& one : drained) runs.insert(one.run);
   for (Checkpoint& one : all) {  // ascending
-    const Protected* const torn = one.has_all() && runs.contains(one.run) ? torn_update_of(one, local) : nullptr;
+    const Protected* const torn = !one.are_singles && one.has_all() && runs.contains(one.run) ? torn_update_of(one, local) : nullptr;
     if (torn) one.torn_update = torn->version.file, one.is_mixed = true;
     if (one.whole()) runs.insert(one.run);
   }

@@ -255,8 +255,8 @@ void read_attempt_id(Fields& fields, Attempt& attempt) {
 
 void read_file(const Json& json, Fields& fields, Version& v, std::string& complaint) {
   const bool has_writers = json.is_object() && json.contains("writers");
-  fields.small("ranks", v.ranks, has_writers ? 0 : 1, most_ranks);
-  fields.small("rank", v.rank, 0, has_writers ? v.ranks : v.ranks - 1);
+  fields.small("ranks", v.ranks, 0, most_ranks);  // 0 without writers: of a file that is of no checkpoint
+  fields.small("rank", v.rank, 0, has_writers ? v.ranks : std::max(v.ranks, 1u) - 1);
   fields.small("number", v.number, 1, most_ranks);
   fields.text("file", v.file, is_absolute_or_empty);
   // Left out by writers from before there was such a thing.

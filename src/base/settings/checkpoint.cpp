@@ -10,7 +10,8 @@ constexpr Record checkpoint_records[] = {
      .value = "GLOB",
      .help = "Files that match are checkpoints: written to the node's own disk, protected in the background (docs/checkpoints.md); "
              "{step} and {rank} stand for their numbers",
-     .more = "A wildcard stands for an unknown number of files: 'ck/{step}/*.{rank}'. They go to the directory of --local on the "
+     .more = "A wildcard stands for an unknown number of files: 'ck/{step}/*.{rank}'. Without any field each file is "
+             "protected by itself: 'results/*.dat'. They go to the directory of --local on the "
              "program's own node, and --local then serves these files only. With 'shared:' before a pattern, ranks write its file "
              "together on the nodes, by MPI or each by an open of its own."},
     {.key = "complete",

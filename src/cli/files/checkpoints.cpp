@@ -14,10 +14,12 @@
 #include "base/node_path.hpp"
 #include "base/say.hpp"
 #include "catalog/pool.hpp"
+#include "catalog/user_files.hpp"
 #include "checkpoint/drain.hpp"
 #include "checkpoint/leftovers.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/protect.hpp"
+#include "checkpoint/singles.hpp"
 #include "checkpoint/survey.hpp"
 #include "cli/command.hpp"
 #include "cli/files/report.hpp"
@@ -62,6 +64,7 @@ nlohmann::json json_of_standing(const Standing& one) {
           {"attempt", one.attempt.number},
           {"attempt_id", one.attempt.id ? layout::id_text(one.attempt.id) : ""},
           {"run", one.run},
+          {"file", one.file},
           {"why", one.why},
           {"drained", one.drained}};
 }
@@ -71,13 +74,14 @@ std::string attempt_text(const layout::Attempt& attempt, bool is_alone) { return
 
 void print_standings(const std::vector<Standing>& all) {
   if (all.empty()) return show("no checkpoints\n");
-  Table table({">step", "state", ">files", ">size", "nodes", ">attempt", "run", "why"});
+  const bool any_single = std::any_of(all.begin(), all.end(), [](const Standing& one) { return !one.file.empty(); });
+  Table table({any_single ? "step or file" : ">step", "state", ">files", ">size", "nodes", ">attempt", "run", "why"});
   for (const Standing& one : all) {
     const auto is_twin = [&](const Standing& other) {
       return other.run == one.run && other.attempt.number == one.attempt.number && other.attempt != one.attempt;
     };
     const bool is_alone = std::none_of(all.begin(), all.end(), is_twin);
-    table.add({std::to_string(one.step), one.drained && one.state != "drained" ? one.state + ", drained" : one.state,
+    table.add({one.file.empty() ? std::to_string(one.step) : one.file, one.drained && one.state != "drained" ? one.state + ", drained" : one.state,
                fmt::format("{}/{}", one.files, one.ranks), human_bytes(one.bytes), fmt::format("{}", fmt::join(one.nodes, ",")),
                attempt_text(one.attempt, is_alone), one.run, one.why},
               {Colour::none, colour_of_standing(one.state)});
@@ -91,13 +95,17 @@ Status narrow(Survey& survey, const std::string& text) {
   const std::string path = text.starts_with(checkpoint::shared_prefix) ? text.substr(checkpoint::shared_prefix.size()) : text;
   const auto pattern = checkpoint::Pattern::resolve(path_from_here(path));
   if (!pattern) return pattern.status();
-  using Key = std::tuple<std::string, layout::Attempt, uint64_t>;  // run, attempt, step
+  using Key = std::tuple<std::string, layout::Attempt, uint64_t, std::string>;  // run, attempt, step; or run and file
   std::set<Key> meant;
-  const auto key_of_local = [](const LocalEntry& entry) { return Key(entry.run, entry.attempt, entry.name.step); };
-  const auto key_of_version = [](const catalog::FoundVersion& one) {
-    return Key(one.manifest.version->run, one.manifest.version->attempt, one.manifest.version->step);
+  const auto key_of_file = [](const std::string& run, const std::string& file) { return Key(run, layout::Attempt(), 0, file); };
+  const auto key_of_local = [&](const LocalEntry& entry) {
+    return entry.name.is_single() ? key_of_file(entry.run, entry.name.file) : Key(entry.run, entry.attempt, entry.name.step, "");
   };
-  const auto key_of_drained = [](const checkpoint::DrainedCheckpoint& one) { return Key(one.run, one.attempt, one.step); };
+  const auto key_of_version = [&](const catalog::FoundVersion& one) {
+    const layout::Version& version = *one.manifest.version;
+    return version.is_single() ? key_of_file(version.run, version.file) : Key(version.run, version.attempt, version.step, "");
+  };
+  const auto key_of_drained = [](const checkpoint::DrainedCheckpoint& one) { return Key(one.run, one.attempt, one.step, one.name()); };
   for (const LocalEntry& entry : survey.local)
     if (pattern->match(entry.name.file)) meant.insert(key_of_local(entry));
   for (const catalog::FoundVersion& one : survey.versions)
@@ -108,7 +116,11 @@ Status narrow(Survey& survey, const std::string& text) {
   std::erase_if(survey.local, [&](const LocalEntry& entry) { return !meant.count(key_of_local(entry)); });
   std::erase_if(survey.versions, [&](const catalog::FoundVersion& one) { return !meant.count(key_of_version(one)); });
   std::erase_if(survey.drained, [&](const checkpoint::DrainedCheckpoint& one) { return !meant.count(key_of_drained(one)); });
-  survey.checkpoints = checkpoint::checkpoints_of(checkpoint::protected_of(survey.versions));
+  for (checkpoint::DrainedCheckpoint& one : survey.drained)
+    if (one.are_singles) std::erase_if(one.files, [&](const auto& file) { return !pattern->match(file.path); });
+  auto all = checkpoint::protected_of(survey.versions);
+  survey.removed = take_removed(all, survey.local);
+  survey.checkpoints = checkpoint::checkpoints_of(all);
   return {};
 }
 
@@ -167,6 +179,27 @@ int verify(const Survey& survey, const Settings& settings) {
   return code;
 }
 
+// Files that are protected one by one are named by a path, or a pattern of theirs, where checkpoints are named by their numbers.
+bool is_number(const std::string& what) { return !what.empty() && what.find_first_not_of("0123456789") == std::string::npos; }
+std::string text_of_meant(const std::string& what) { return is_number(what) ? "checkpoint " + what : "'" + what + "'"; }
+std::string none_is_meant(const std::string& what) {
+  return fmt::format("there is no {}{}; 'holdfast checkpoints' lists what there is",
+                     is_number(what) ? "" : "file that is protected by itself and named ", text_of_meant(what));
+}
+
+bool names_file(const std::string& what, const std::string& file) {
+  if (is_number(what)) return false;
+  if (what.find_first_of("*?") == std::string::npos) return catalog::absolute_path(what) == file;
+  const auto pattern = checkpoint::Pattern::resolve(path_from_here(what));
+  return pattern && pattern->match(file);
+}
+bool is_meant(const layout::Version& version, const std::string& what) {
+  return version.is_single() ? names_file(what, version.file) : std::to_string(version.step) == what;
+}
+bool is_meant(const checkpoint::LocalName& name, const std::string& what) {
+  return name.is_single() ? names_file(what, name.file) : std::to_string(name.step) == what;
+}
+
 // What is known of one step: its versions, and what lies on nodes beside them. `runs`: whose these are.
 struct OfStep {
   std::vector<catalog::FoundVersion> versions;
@@ -177,15 +210,15 @@ struct OfStep {
 OfStep of_step(const Survey& survey, const std::string& step) {
   OfStep all;
   for (const catalog::FoundVersion& one : survey.versions)
-    if (const layout::Version& version = *one.manifest.version; std::to_string(version.step) == step)
-      all.versions.push_back(one), all.runs.insert(version.run);
+    if (const layout::Version& version = *one.manifest.version; is_meant(version, step)) all.versions.push_back(one), all.runs.insert(version.run);
   for (const LocalEntry& entry : survey.local)
-    if (std::to_string(entry.name.step) == step) all.local.push_back(entry), all.runs.insert(entry.run);
+    if (is_meant(entry.name, step)) all.local.push_back(entry), all.runs.insert(entry.run);
   return all;
 }
 
 // Runs of one program write files of the same paths. A step of several programs is nobody's to name by its number alone.
 Status check_is_of_one_program(const OfStep& all, const std::string& step) {
+  if (!is_number(step)) return {};                     // it is named by its path
   std::map<std::string, std::set<std::string>> files;  // by run
   for (const catalog::FoundVersion& one : all.versions)
     if (const layout::Version& version = *one.manifest.version; !version.roll) files[version.run].insert(version.file);
@@ -218,6 +251,7 @@ Status check_nobody_needs(const OfStep& all, const std::string& step, const std:
   for (const Begun& begun : live) {
     if (!all.runs.contains(begun.run)) continue;
     if (begun.now.number == 0) return Status(Kind::busy, fmt::format("a job chooses just now which checkpoint it begins with; drop {} later", step));
+    if (!is_number(step)) return Status(Kind::busy, fmt::format("a job that runs keeps {}; drop it when the job has ended", text_of_meant(step)));
     const bool is_beginning = std::to_string(begun.step) == step && std::any_of(all.versions.begin(), all.versions.end(), [&](const auto& one) {
                                 return one.manifest.version->run == begun.run && one.manifest.version->attempt == begun.attempt;
                               });
@@ -276,7 +310,7 @@ int drop(const Survey& survey, const std::string& step, const Settings& settings
   if (Status one = check_is_of_one_program(all, step); !one) return fail(one);
   if (Status free = check_nobody_needs(all, step, live); !free) return fail(free);
   const uint64_t dropped = count_files(all);
-  if (dropped == 0) return fail(Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step)));
+  if (dropped == 0) return fail(Status(Kind::not_found, none_is_meant(step)));
   std::set<std::string> away, stores;
   for (const catalog::FoundVersion& one : all.versions) {
     if (!stores.insert(layout::stored(one.manifest).file_id).second) continue;  // it goes with its pack
@@ -296,10 +330,10 @@ int drop(const Survey& survey, const std::string& step, const Settings& settings
     return all.runs.contains(one.run) && std::to_string(one.step) == step && !lives;
   };
   checkpoint::remove_unfinished(settings.local, is_dropped, settings.deadline_ms);
-  show("{} of checkpoint {} dropped\n", plural(dropped, "file"), step);
+  show("{} of {} dropped\n", plural(dropped, "file"), text_of_meant(step));
   if (away.empty()) return forget_empty_runs(all.runs, live, settings), exit_ok;
-  return fail(Status(Kind::lost, fmt::format("checkpoint {} is not dropped on {}, which does not answer, and may come back with it: repeat this then",
-                                             step, fmt::join(away, ", "))));
+  return fail(Status(Kind::lost, fmt::format("{} is not dropped on {}, which does not answer, and may come back with it: repeat this then",
+                                             text_of_meant(step), fmt::join(away, ", "))));
 }
 
 // Those that answer. Nodes of this step that lost their disks and answer again are among them: who repairs says that no mount is missing there.
@@ -308,7 +342,7 @@ std::vector<std::string> nodes_for(const Survey& survey, const std::string& step
   std::set<std::string> wiped;
   std::string pool_id;
   for (const catalog::FoundVersion& one : survey.versions) {
-    if (std::to_string(one.manifest.version->step) != step) continue;
+    if (!is_meant(*one.manifest.version, step)) continue;
     const layout::Manifest& manifest = layout::stored(one.manifest);
     pool_id = manifest.set_id;
     for (const layout::ManifestMember& member : manifest.members)
@@ -332,16 +366,15 @@ int repair(const Survey& survey, const std::string& step, const Settings& settin
   for (const catalog::FoundVersion& one : survey.versions) {
     if (interrupted()) return exit_stopped;
     const layout::Version& version = *one.manifest.version;
-    if (std::to_string(version.step) != step) continue;
+    if (!is_meant(version, step)) continue;
     ++looked_at;
     if (!stores.insert(layout::stored(one.manifest).file_id).second) continue;  // with its pack
     const auto done = renew_version(one, nodes, settings);
     if (!done) code = std::max(code, fail_for(version.file, done.status()));
     else if (*done) renewed += layout::versions_in(layout::stored(one.manifest));
   }
-  if (looked_at == 0)
-    return fail(Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step)));
-  show("checkpoint {}: {} of {} made anew\n", step, renewed, plural(looked_at, "file"));
+  if (looked_at == 0) return fail(Status(Kind::not_found, none_is_meant(step)));
+  show("{}: {} of {} made anew\n", text_of_meant(step), renewed, plural(looked_at, "file"));
   return code;
 }
 
@@ -349,12 +382,12 @@ int repair(const Survey& survey, const std::string& step, const Settings& settin
 Result<const checkpoint::Checkpoint*> whole_one(const Survey& survey, const std::string& step) {
   const checkpoint::Checkpoint *whole = nullptr, *other = nullptr;
   for (const checkpoint::Checkpoint& one : survey.checkpoints)
-    if (std::to_string(one.step) == step) (one.whole() ? whole : other) = &one;
+    if (!one.are_singles && std::to_string(one.step) == step) (one.whole() ? whole : other) = &one;
   if (whole) return whole;
   const auto standings = standings_of(survey);
-  const auto standing = std::find_if(standings.rbegin(), standings.rend(), [&](const Standing& s) { return std::to_string(s.step) == step; });
-  if (standing == standings.rend())
-    return Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step));
+  const auto standing =
+      std::find_if(standings.rbegin(), standings.rend(), [&](const Standing& s) { return s.file.empty() && std::to_string(s.step) == step; });
+  if (standing == standings.rend()) return Status(Kind::not_found, none_is_meant(step));
   if (other && standing->state == "lost")
     return Status(Kind::lost, fmt::format("checkpoint {} cannot be read: {}; start the agents of the nodes that are missing", step, standing->why));
   if (other && !other->torn_update.empty())
@@ -385,23 +418,47 @@ checkpoint::Place below(const std::string& directory) {
   };
 }
 
+// Of the last run that has some of these files what can be read of them. Where that is all of it, `is_all`.
+Result<checkpoint::Checkpoint> singles_of(const Survey& survey, const std::string& what, bool& is_all) {
+  std::optional<checkpoint::Checkpoint> last;
+  for (const checkpoint::Checkpoint& one : survey.checkpoints) {  // ascending
+    if (!one.are_singles) continue;
+    checkpoint::Checkpoint meant = one;
+    std::erase_if(meant.files, [&](const auto& file) { return !names_file(what, file.second.version.file); });
+    is_all = meant.files.size() == one.files.size();
+    for (const checkpoint::Protected& lost : one.lost)
+      if (names_file(what, lost.version.file))
+        return Status(Kind::lost, fmt::format("{} cannot be read: more nodes are lost than its scheme tolerates; start the agents of those that are "
+                                              "missing, or name the other files",
+                                              lost.version.file));
+    if (!meant.files.empty()) last = std::move(meant);
+  }
+  return last ? Result<checkpoint::Checkpoint>(std::move(*last)) : Status(Kind::not_found, none_is_meant(what));
+}
+
 int drain(const Survey& survey, const std::vector<std::string>& what, const Settings& settings) {
   OfStep versions = of_step(survey, what[0]);
   versions.local.clear();  // nobody drains these
   if (Status one = check_is_of_one_program(versions, what[0]); !one) return fail(one);
-  const auto which = whole_one(survey, what[0]);
+  const bool is_step = is_number(what[0]);
+  bool is_all = true;
+  const auto singles = is_step ? Result<checkpoint::Checkpoint>(checkpoint::Checkpoint()) : singles_of(survey, what[0], is_all);
+  if (!singles) return fail(singles.status());
+  const auto which = is_step ? whole_one(survey, what[0]) : Result<const checkpoint::Checkpoint*>(&*singles);
   if (!which) return fail(which.status());
   const bool elsewhere = what.size() > 1;
   if (elsewhere && !std::filesystem::is_directory(what[1]))
     return fail(Status(Kind::not_found, fmt::format("{} is not there: make the directory first", what[1])));
-  say_what_was_written_later(survey, **which);
+  if (is_step) say_what_was_written_later(survey, **which);
   catch_interrupts();
-  ProgressBar bar("drain checkpoint " + what[0]);
-  const auto drained = elsewhere ? checkpoint::drain(manifests_of(**which, survey.versions), below(what[1]), settings, bar.callback())
-                                 : drain_to_own_paths(**which, survey.versions, settings, bar.callback());
+  ProgressBar bar("drain " + text_of_meant(what[0]));
+  // Without a record where these are some of those that are protected one by one: it would say that all are there.
+  const auto place = elsewhere ? below(what[1]) : checkpoint::Place(checkpoint::own_place);
+  const auto drained = elsewhere || !is_all ? checkpoint::drain(manifests_of(**which, survey.versions), place, settings, bar.callback())
+                                            : drain_to_own_paths(**which, survey.versions, settings, bar.callback());
   if (!drained) return fail(drained.status(), interrupted() ? exit_stopped : exit_error);
   for (const std::string& file : drained->files) show("{}\n", file);
-  show("checkpoint {} is plain there ({}, {})\n", what[0], plural(drained->files.size(), "file"), human_bytes(drained->bytes));
+  show("{} is plain there ({}, {})\n", text_of_meant(what[0]), plural(drained->files.size(), "file"), human_bytes(drained->bytes));
   return exit_ok;
 }
 
@@ -456,7 +513,8 @@ void add_checkpoints(CLI::App& app, int& code) {
   CLI::App* sub = app.add_subcommand("checkpoints", "List what a job can be restarted from");
   sub->add_option("PATTERN", options->pattern, "As given to run --checkpoint: only these")->type_name("");
   sub->add_flag("--verify", options->verify, "Read all of them, and check every checksum and every row's code");
-  sub->add_option("--drop", options->drop, "Remove this checkpoint from all nodes")->type_name("STEP");
+  sub->add_option("--drop", options->drop, "Remove this checkpoint from all nodes; of files that are protected one by one a path or a pattern")
+      ->type_name("STEP");
   sub->add_option("--repair", options->repair, "Rewrite the files of this checkpoint that lack units, over the nodes that answer")->type_name("STEP");
   sub->add_option("--drain", options->drain, "Make this checkpoint's files plain: at their own paths, or below DIR by their paths relative to here")
       ->type_name("STEP [DIR]")

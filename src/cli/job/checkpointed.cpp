@@ -29,6 +29,7 @@
 #include "checkpoint/roll.hpp"
 #include "checkpoint/seen_whole.hpp"
 #include "checkpoint/shared.hpp"
+#include "checkpoint/singles.hpp"
 #include "checkpoint/survey.hpp"
 #include "checkpoint/together.hpp"
 #include "checkpoint/unread.hpp"
@@ -41,6 +42,7 @@
 #include "cli/job/protectors.hpp"
 #include "cli/job/restart_hosts.hpp"
 #include "cli/job/simulated_loss.hpp"
+#include "cli/job/singles.hpp"
 #include "cli/job/slurm_no_kill.hpp"
 #include "cli/job/slurm_step.hpp"
 #include "cli/output.hpp"
@@ -138,15 +140,28 @@ class Caretaker {
     const auto all = surveyor_.look_at_versions();
     if (!all) return;
     tidy(*all);
+    drop_removed(*all);
     const Checkpoint* const newest = newest_whole(*all, run_.id);
-    if (!loss_ || lost_ || !newest || newest->step < loss_->step || !newest->endures()) return;
+    if (!loss_ || lost_ || !newest || !newest->endures()) return;
+    if ((newest->are_singles ? newest->files.size() : newest->step) < loss_->step) return;
     lost_ = true;
     for (const uint32_t number : loss_->nodes) {
       const std::string& address = settings_.local[number - 1];
-      say("holdfast: checkpoint {} is whole; node {} is lost now, as --simulate-loss says\n", newest->step, parse_node_path(address).node);
+      say("holdfast: {}; node {} is lost now, as --simulate-loss says\n",
+          newest->are_singles ? are_singles(*newest) + " there" : name_of(*newest) + " is whole", parse_node_path(address).node);
       protectors_.kill(address);
       lose_simulated_node(address, run_);
     }
+  }
+
+  // Of files that are protected one by one: nothing newer would ever make these give way. Who asks for local names asks for many, so it is done now and then.
+  void drop_removed(const std::vector<Checkpoint>& all) {
+    constexpr unsigned looks_between = 20;
+    const auto are_ours = [&](const Checkpoint& one) { return one.are_singles && one.run == run_.id; };
+    if (++looks_ % looks_between != 0 || std::none_of(all.begin(), all.end(), are_ours)) return;
+    Surveyor surveyor(settings_.local, settings_.deadline_ms);
+    const auto survey = surveyor.look(run_.id);
+    if (survey) drop_removed_singles(*survey, run_, settings_);
   }
 
   void tidy(const std::vector<Checkpoint>& all) {
@@ -163,9 +178,7 @@ class Caretaker {
     }
   }
 
-  bool is_of_beginning(const layout::Version& version) const {
-    return run_.from && version.attempt == run_.from->attempt && version.step == run_.from->step;
-  }
+  bool is_of_beginning(const layout::Version& version) const { return run_.from && is_of(version, run_.id, *run_.from); }
 
   bool is_held(const layout::Version& version) {
     std::lock_guard lock(mutex_);
@@ -189,6 +202,7 @@ class Caretaker {
   std::condition_variable wake_;
   bool stopping_ = false;
   std::atomic<bool> lost_{false}, ranks_seen_{false};
+  unsigned looks_ = 0;
   std::thread thread_;
 };
 
@@ -244,7 +258,7 @@ class Attempts {
     std::string lost;
     const std::string began_as = run_.id;
     for (const Checkpoint& one : survey->checkpoints) {  // ascending
-      if (!one.has_all() || !patterns->match(one.files.begin()->second.version.file)) continue;
+      if (!one.has_all() || !patterns->match((one.files.empty() ? one.lost.front() : one.files.begin()->second).version.file)) continue;
       if (one.whole() || !any_whole) run_.id = one.run;
       any_whole |= one.whole();
       if (!one.whole() && one.rivals.empty()) lost = one.run;
@@ -277,6 +291,8 @@ class Attempts {
     }
     checkpoint::add_torn_updates(survey->checkpoints, passed_over_ = damaged_);
     live_.began(run_);
+    checkpoint::note_removed(*survey, run_, settings_.deadline_ms);
+    drop_removed_singles(*survey, run_, settings_);
     see_program();
     look_at_nodes(*survey);
     if (!goes_on) return {};
@@ -287,13 +303,18 @@ class Attempts {
     remember_beginning(*survey);
     say_torn_updates(*survey);
     say_quarantined(*survey);
-    say_beginning();
+    say_beginning(*survey);
+    say_losses_of_singles(*survey, run_, settings_);
     say_where_ranks_may_differ(*survey);
     return {};
   }
 
-  void say_beginning() const {
-    if (run_.from)
+  void say_beginning(const Survey& survey) const {
+    const Checkpoint* const newest = newest_whole(survey.checkpoints, run_.id);
+    if (newest && newest->are_singles)
+      say("holdfast: attempt {} begins with the newest version of {}{}, on {}\n", run_.attempt.number, name_of(*newest),
+          newest->files.size() == 1 ? "" : ", which may be of different times", nodes_text(run_.nodes));
+    else if (run_.from)
       say("holdfast: attempt {} begins with checkpoint {}{}, on {}\n", run_.attempt.number, run_.from->step,
           run_.from->drained ? " as it was drained" : "", nodes_text(run_.nodes));
     else say("holdfast: no checkpoint is whole yet; attempt {} begins from the start, on {}\n", run_.attempt.number, nodes_text(run_.nodes));
@@ -337,7 +358,7 @@ class Attempts {
   void look_at_nodes(const Survey& survey) {
     std::map<std::string, int> held;
     for (const catalog::FoundVersion& one : survey.versions)
-      if (run_.from && one.manifest.version->attempt == run_.from->attempt && one.manifest.version->step == run_.from->step)
+      if (run_.from && is_of(*one.manifest.version, run_.id, *run_.from))
         for (const std::string& place : one.on) ++held[parse_node_path(place).node];
     nodes_ = {names_of(survey.live), names_of(survey.lost)};
     if (steps_ && !nodes_.lost.empty()) make_room(*steps_);
@@ -396,24 +417,24 @@ class Attempts {
   void remember_beginning(const Survey& survey) {
     seen_.reset();
     for (const Checkpoint& one : survey.checkpoints)
-      if (is_from(one) && !run_.from->drained) seen_ = checkpoint::begun_with(one, survey.versions);
+      if (is_from(one) && !run_.from->drained && !one.are_singles) seen_ = checkpoint::begun_with(one, survey.versions);
   }
 
   struct Unreadable {
-    uint64_t step;
-    std::string why;
+    std::string name, why;
   };
+  static std::string text_of(const Checkpoint& one) { return one.are_singles ? one.lost.front().version.file : name_of(one); }
 
   // What cannot be read any more: of which every file has a version, or that was whole when it was seen last.
   Status check_unreadable(const Survey& survey) {
     std::optional<Unreadable> lost;
     if (const Checkpoint* const one = unreadable_after(survey, run_.id, begun_, lost_run_))
-      lost = Unreadable{one->step, why_unreadable(survey, *one)};
-    else if (seen_ && has_gone(*seen_, survey, run_.id)) lost = Unreadable{seen_->step, why_gone(survey)};
+      lost = Unreadable{text_of(*one), why_unreadable(survey, *one)};
+    else if (seen_ && has_gone(*seen_, survey, run_.id)) lost = Unreadable{fmt::format("checkpoint {}", seen_->step), why_gone(survey)};
     lost_run_.clear();  // it is said once
     if (!lost) return {};
-    if (!run_.from) return Status(Kind::lost, fmt::format("checkpoint {} cannot be read, and there is no other: {}", lost->step, lost->why));
-    say("holdfast: checkpoint {} cannot be read: {}; back to checkpoint {}\n", lost->step, lost->why, run_.from->step);
+    if (!run_.from) return Status(Kind::lost, fmt::format("{} cannot be read, and there is no other: {}", lost->name, lost->why));
+    say("holdfast: {} cannot be read: {}; back to checkpoint {}\n", lost->name, lost->why, run_.from->step);
     return {};
   }
 
@@ -421,9 +442,12 @@ class Attempts {
   std::optional<Unreadable> lost_at_end(const Survey& survey) const {
     const Checkpoint* const one = unreadable_after(survey, run_.id, beginning_of(survey, run_.id).age, "");
     if (one && (is_from(*one) || one->attempt == run_.attempt) && !was_removed(*one, survey))
-      return Unreadable{one->step, why_unreadable(survey, *one)};
+      return Unreadable{text_of(*one), why_unreadable(survey, *one)};
+    for (const Checkpoint& singles : survey.checkpoints)
+      if (singles.are_singles && singles.run == run_.id && !singles.lost.empty())
+        return Unreadable{text_of(singles), why_unreadable(survey, singles)};
     if (!seen_ || !has_gone(*seen_, survey, run_.id) || checkpoint::was_removed(*seen_, survey, run_.attempt)) return {};
-    return Unreadable{seen_->step, why_gone(survey)};
+    return Unreadable{fmt::format("checkpoint {}", seen_->step), why_gone(survey)};
   }
 
   std::string why_unreadable(const Survey& survey, const Checkpoint& lost) const {
@@ -442,7 +466,7 @@ class Attempts {
     std::set<std::string> nodes;
     for (const catalog::FoundVersion& one : survey.versions) {
       const layout::Version& version = *one.manifest.version;
-      if (version.run != lost.run || version.attempt != lost.attempt || version.step != lost.step) continue;
+      if (!is_of(version, lost.run, Run::From{lost.attempt, lost.step})) continue;
       for (const layout::ManifestMember& member : one.manifest.members)
         if (!member.stale && std::count(one.on.begin(), one.on.end(), member.path) == 0) nodes.insert(member.path);
     }
@@ -461,7 +485,7 @@ class Attempts {
     std::set<uint64_t> steps;
     for (const Standing& one : standings_of(survey)) {
       const bool is_offered = one.state == "whole" || one.state == "superseded" || one.state == "drained";
-      if (one.run == run_.id && one.attempt < run_.attempt && !is_offered && is_before(begun_, one.age)) steps.insert(one.step);
+      if (one.file.empty() && one.run == run_.id && one.attempt < run_.attempt && !is_offered && is_before(begun_, one.age)) steps.insert(one.step);
     }
     if (!steps.empty()) say("holdfast: not whole, and neither opened nor listed from here on: {}\n", checkpoints_text(steps));
     say_who_is_silent(survey, begun_);
@@ -554,18 +578,21 @@ class Attempts {
     std::set<uint64_t> left = unprotected_steps(*survey, newest);
     for (const Checkpoint& one : survey->checkpoints) {
       if (one.run != run_.id || one.attempt != run_.attempt || one.rivals.empty() || (newest && is_before(one.age(), newest->age()))) continue;
-      say("holdfast: checkpoint {} fails: {}, and nobody can say which is right; let one rank write it\n", one.step, rivalry_in(one, *survey));
+      say("holdfast: {} fails: {}, and nobody can say which is right; let one rank write it\n",
+          one.are_singles ? one.rivals.front().version.file : name_of(one), rivalry_in(one, *survey));
       left.insert(one.step);
     }
     say_what_is_there(newest);
     const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, *survey); });
     if (drained && newest) clear_paths(*survey, *newest);
     const auto lost = lost_at_end(*survey);
-    if (lost) say("holdfast: the program has ended well, and checkpoint {} cannot be read: {}\n", lost->step, lost->why);
+    if (lost) say("holdfast: the program has ended well, and {} cannot be read: {}\n", lost->name, lost->why);
     if (const auto unseen = unseen_on(*survey, newest); !unseen.empty()) {
       say("holdfast: the program has ended well, and not all that it wrote on {} is protected; see: holdfast checkpoints\n", nodes_text(unseen));
       return exit_not_protected;
     }
+    if (say_unprotected_singles(*survey, run_)) return exit_not_protected;
+    drop_removed_singles(*survey, run_, settings_);
     if (left.empty()) {
       // What lies on the nodes may be all that there is of them.
       if (lost) return exit_not_protected;
@@ -605,7 +632,8 @@ class Attempts {
     const bool has_a_later_one = std::any_of(survey.checkpoints.begin(), survey.checkpoints.end(), [&](const Checkpoint& one) {
       return one.run == run_.id && one.attempt == run_.attempt && (!newest || is_before(newest->age(), one.age()));
     });
-    return !unprotected_steps(survey, newest).empty() || !unseen_on(survey, newest).empty() || has_a_later_one || lost_at_end(survey);
+    return !unprotected_steps(survey, newest).empty() || !checkpoint::unprotected_singles(survey, run_.id, run_.attempt).empty() ||
+           !unseen_on(survey, newest).empty() || has_a_later_one || lost_at_end(survey);
   }
 
   // Of this attempt, by what lies on the nodes that answer.
@@ -614,7 +642,7 @@ class Attempts {
     for (const LocalEntry& entry : survey.local) {
       const bool open = !checkpoint::is_settled(entry.state);
       const bool replaced = newest && is_before(age_of(entry), newest->age_beside(entry.name.rank, entry.name.writer));
-      if (entry.attempt == run_.attempt && open && !replaced) steps.insert(entry.name.step);
+      if (entry.attempt == run_.attempt && open && !replaced && !entry.name.is_single()) steps.insert(entry.name.step);
     }
     return steps;
   }
@@ -697,14 +725,18 @@ class Attempts {
   void say_what_is_there(const Checkpoint* newest) const {
     if (!newest) return;
     const auto nodes = newest->nodes();
+    if (newest->are_singles)
+      return say("holdfast: {} on {} ({}); go on from there with: holdfast run --resume ...\n", are_singles(*newest),
+                 nodes_text({nodes.begin(), nodes.end()}), human_bytes(newest->bytes));
     say("holdfast: checkpoint {} is whole ({}, {}) on {}; go on from it with: holdfast run --resume ...\n", newest->step,
         plural(newest->files.size(), "file"), human_bytes(newest->bytes), nodes_text({nodes.begin(), nodes.end()}));
   }
 
-  // What shows that a checkpoint is not to be gone on from stays as long as that is there.
+  // What shows that a checkpoint is not to be gone on from stays as long as that is there, and what shows that a file was removed.
   void forget_copies(const Survey& survey, const Checkpoint* newest) {
     const auto is_torn = [&](const Checkpoint& one) { return one.run == run_.id && !one.torn_update.empty(); };
-    if (std::none_of(survey.checkpoints.begin(), survey.checkpoints.end(), is_torn)) return forget_local(newest != nullptr);
+    const bool any_torn = std::any_of(survey.checkpoints.begin(), survey.checkpoints.end(), is_torn);
+    if (!any_torn && !checkpoint::remembers_removed(survey, run_.id)) return forget_local(newest != nullptr);
     remove_unfinished_before(any_later);
     forget_until_all(survey, newest);
   }
@@ -748,34 +780,6 @@ class Attempts {
 };
 
 }  // namespace
-
-Status check_checkpoints(const Settings& settings, const CheckpointOptions& options) {
-  auto bad = [](std::string sentence) { return Status(Kind::invalid, std::move(sentence)); };
-  HF_TRY(parse_drain(options.drain).status());
-  if (settings.checkpoint.empty()) {
-    if (!settings.complete.empty()) return bad("--complete is about checkpoints: name their files with --checkpoint 'ck/{step}/*.{rank}'");
-    if (settings.protect_at_close) return bad("--protect-at is about checkpoints: name their files with --checkpoint 'ck/ck.{step}.{rank}'");
-    if (settings.units_remote) return bad("--units is about checkpoints: name their files with --checkpoint 'ck/ck.{step}.{rank}'");
-    if (options.drain == "last" || options.drain.starts_with("every:"))
-      return bad(
-          fmt::format("--drain {} is about checkpoints: name them with --checkpoint 'ck/ck.{{step}}.{{rank}}', or write --drain end", options.drain));
-    const char* given = options.resume                    ? "--resume"
-                        : options.restarts                ? "--restarts"
-                        : !options.simulated_loss.empty() ? "--simulate-loss"
-                        : !options.restart_with.empty()   ? "--restart-with"
-                                                          : nullptr;
-    return given ? bad(fmt::format("{} is about checkpoints: name them with --checkpoint 'ck/ck.{{step}}.{{rank}}'", given)) : Status();
-  }
-  HF_TRY(checkpoint::Patterns::parse(settings.checkpoint, settings.complete).status());
-  if (settings.local.empty() || !settings.protects())
-    return bad(
-        "--checkpoint keeps files on the nodes' own disks: add --local '/tmp/hf-{node}' --protect rs:4+2, or try it on one "
-        "machine with --simulate-nodes 6");
-  if (!options.restart_with.empty()) HF_TRY(restart_words("--restart-with", options.restart_with, "0", {"n1"}).status());
-  if (options.simulated_loss.empty()) return {};
-  if (options.simulated_nodes == 0) return bad("--simulate-loss loses simulated nodes: give --simulate-nodes too");
-  return parse_simulated_loss(options.simulated_loss, options.simulated_nodes).status();
-}
 
 int run_attempts(const Settings& settings, const CheckpointOptions& options, const std::vector<std::string>& command, const Mpi& mpi,
                  const Attempt& attempt) {

@@ -13,6 +13,7 @@
 #include "base/without_signals.hpp"
 #include "checkpoint/drained.hpp"
 #include "cli/command.hpp"
+#include "cli/job/singles.hpp"
 #include "cli/output.hpp"
 
 namespace holdfast::cli {
@@ -32,7 +33,7 @@ std::set<std::string> ids_of(const Checkpoint& one) {
 
 bool is_at_its_paths(const Checkpoint& one, const Survey& survey) {
   return std::any_of(survey.drained.begin(), survey.drained.end(), [&](const checkpoint::DrainedCheckpoint& drained) {
-    return drained.run == one.run && drained.attempt == one.attempt && drained.step == one.step;
+    return drained.run == one.run && drained.attempt == one.attempt && drained.step == one.step && drained.are_singles == one.are_singles;
   });
 }
 
@@ -97,7 +98,8 @@ bool Drainer::is_last_chance_for(const Checkpoint& one) {
 
 // One at a time, and one that waits: storage that is slower than the job gets the newer ones.
 void Drainer::give_order(const Checkpoint& one, const std::vector<catalog::FoundVersion>& versions) {
-  if (next_) say("holdfast: checkpoint {} is not drained: checkpoint {} is whole before its turn has come\n", next_->checkpoint.step, one.step);
+  if (next_ && !one.are_singles)
+    say("holdfast: checkpoint {} is not drained: checkpoint {} is whole before its turn has come\n", next_->checkpoint.step, one.step);
   next_ = order_for(one, versions);
   ordered_[key_of(one)] = ids_of(one);
   begin_work();
@@ -140,8 +142,14 @@ void Drainer::work() {
 bool Drainer::drain(const Order& order, const engine::Progress& progress) {
   const Checkpoint& one = order.checkpoint;
   const auto drained = drain_to_own_paths(one, order.versions, settings_, progress);
-  if (drained)
+  if (drained && one.are_singles)
+    say("holdfast: {} drained: plain at {} ({})\n", are_singles(one), one.files.size() == 1 ? "its path" : "their paths",
+        human_bytes(drained->bytes));
+  else if (drained)
     say("holdfast: checkpoint {} is drained: plain at its paths ({}, {})\n", one.step, plural(one.files.size(), "file"), human_bytes(drained->bytes));
+  else if (one.are_singles)
+    say("holdfast: {} not drained: {}; that can be done later: holdfast checkpoints --drain 'PATTERN'\n", are_singles(one),
+        drained.status().sentence());
   else
     say("holdfast: checkpoint {} is not drained: {}; from the nodes' disks it can be later: holdfast checkpoints --drain {}\n", one.step,
         drained.status().sentence(), one.step);
@@ -167,12 +175,17 @@ bool Drainer::drain_last(const Checkpoint& last, const Survey& survey) {
   // By this run, or by one before where nothing newer has been written since.
   const auto done = done_.find(key_of(last));
   if (done != done_.end() ? done->second == ids_of(last) : is_at_its_paths(last, survey)) return true;
+  if (!which_.any && last.are_singles) {
+    say("holdfast: {} not drained, as --drain none says; before the nodes' disks are wiped, run: holdfast checkpoints --drain 'PATTERN'\n",
+        are_singles(last));
+    return true;
+  }
   if (!which_.any) {
     say("holdfast: checkpoint {} is not drained, as --drain none says; before the nodes' disks are wiped, run: holdfast checkpoints --drain {}\n",
         last.step, last.step);
     return true;
   }
-  ProgressBar bar(fmt::format("drain checkpoint {}", last.step));
+  ProgressBar bar("drain " + name_of(last));
   return drain({last, survey.versions}, bar.callback());
 }
 

@@ -147,7 +147,7 @@ Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_a
                               file.path, ranks, noun_for(ranks, "rank"), ranks - 1),
                   EINVAL);
   const uint64_t counted = here.last_step(file.path).value_or(run.from ? run.from->step : 0) + written_anew;
-  const uint64_t step = patterns.have_step() ? file.named.step : std::max<uint64_t>(counted, 1);
+  const uint64_t step = patterns.have_step() || patterns.are_single() ? file.named.step : std::max<uint64_t>(counted, 1);
   const uint32_t place = patterns.place(file.named, ranks);
   LocalName name{step, place, patterns.files_of_all(ranks), here.last_number(file.path) + 1, file.path};
   if (writers()) name.writers = writers(), name.writer = rank;
@@ -383,7 +383,7 @@ LocalName Checkpoints::State::anew(LocalName name, const Listed& here) const {
     const auto last_of_rank = here.last_of_rank(name.rank, name.writer);
     name.written = here.last_written() + 1, name.turn = last_of_rank ? turn_after(last_of_rank->step, last_of_rank->turn, name.step) : 1;
   }
-  if (patterns.have_step()) return name;
+  if (patterns.have_step() || patterns.are_single()) return name;
   const uint64_t begun_with = run.from ? run.from->step : 0;
   const uint64_t before = here.last_step(name.file, name.number).value_or(begun_with);
   if (before >= name.step) name.step = before + 1;

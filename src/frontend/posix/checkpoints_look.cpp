@@ -16,7 +16,7 @@ namespace holdfast::frontend::posix {
 
 // Of this attempt, or of the checkpoint that it began with.
 bool Checkpoints::State::is_visible(const layout::Version& version, const std::set<std::string>& beside) const {
-  const bool from = run.from && !run.from->drained && version.attempt == run.from->attempt && version.step == run.from->step;
+  const bool from = run.from && !run.from->drained && checkpoint::is_of(version, run.id, *run.from);
   return version.run == run.id && !version.roll && ((from && !beside.contains(version.file)) || version.attempt == run.attempt);
 }
 
@@ -44,6 +44,7 @@ std::set<std::string> Checkpoints::State::beside_beginning(const std::vector<cat
 
 // Some place of what this attempt began with.
 bool Checkpoints::State::has_two_names(const std::vector<catalog::FoundVersion>& found) const {
+  if (patterns.are_single()) return false;
   std::map<uint32_t, std::string_view> names;
   for (const catalog::FoundVersion& one : found) {
     const layout::Version& version = *one.manifest.version;

@@ -58,7 +58,7 @@ Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool w
     last_step = std::max(last_step, version.step);
   }
   if (!written_anew && last_of_file) name.written = last_of_file, name.turn = turn_of_file;  // as in next_name
-  if (!patterns.have_step()) name.step = std::max({name.step, last_step + written_anew, uint64_t(1)});
+  if (!patterns.have_step() && !patterns.are_single()) name.step = std::max({name.step, last_step + written_anew, uint64_t(1)});
   for (const layout::Version& version : *found) {
     const bool is_of_attempt = version.run == run.id && version.attempt == run.attempt && !version.roll && version.stem.empty();
     const bool has_its_place = is_of_attempt && version.step == name.step && version.rank == name.rank && version.file != file.path;

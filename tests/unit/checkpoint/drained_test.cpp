@@ -34,6 +34,13 @@ TEST(DrainedRecord, comes_back_with_paths_of_any_kind) {
   EXPECT_EQ(*decode_drained(encode(unknown)), unknown);
 }
 
+TEST(DrainedRecord, files_of_no_checkpoint_come_back_as_such) {
+  DrainedCheckpoint singles = some();
+  singles.are_singles = true;
+  EXPECT_EQ(*decode_drained(encode(singles)), singles);
+  EXPECT_NE(singles.name(), some().name());  // one attempt may have both
+}
+
 // It had the count and the node of its first file behind the number of files.
 TEST(DrainedRecord, of_the_first_form_is_known_without_its_ages) {
   const auto old = decode_drained("holdfast drained 1\n0123456789abcdef 2 30 1 5 0a1b2c3d\n0 7 8 9 10 /a/ck.30.0\n");

@@ -60,7 +60,8 @@ TEST(CheckpointPattern, takes_a_directory_for_each_step_and_fields_that_stand_tw
 }
 
 TEST(CheckpointPattern, refuses_what_it_does_not_serve_in_one_sentence) {
-  for (const char* bad : {"/ck.dat", "/ck.{step}.{node}", "/ck.{step}{rank}", "/ck/*.{rank}", "/ck/{step}/*{rank}", "/ck/{step}?/x", "/*/x", "/{"}) {
+  for (const char* bad :
+       {"/ck.dat", "/ck.{step}.{node}", "/ck.{step}{rank}", "/ck/*.{rank}", "/ck/{step}/*{rank}", "/ck/{step}?/x", "shared:/r/*.dat", "/{"}) {
     const auto parsed = Pattern::parse(bad);
     ASSERT_FALSE(parsed.ok()) << bad;
     EXPECT_EQ(parsed.status().kind(), Kind::invalid);

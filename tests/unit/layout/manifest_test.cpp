@@ -210,6 +210,21 @@ TEST(Manifest, a_version_of_a_checkpoint_comes_back_and_is_final) {
   }
 }
 
+TEST(Manifest, a_version_that_is_of_no_checkpoint_comes_back_and_has_no_rank) {
+  Manifest version = example();
+  version.pool = true;
+  version.path.clear();
+  version.open_generations.clear();
+  version.journals.clear();
+  version.lone = 0;
+  version.cut_to.reset();
+  version.version = Version{"0123456789abcdef", 3, 0, 0, 0, 1, "/results/a.dat"};
+  EXPECT_TRUE(version.version->is_single());
+  EXPECT_EQ(*decode(view(encode(version))), version);
+  version.version->rank = 1;
+  EXPECT_EQ(decode(view(encode(version))).status().kind(), Kind::corrupt);
+}
+
 // Three files of one step in one protected file: the second is empty, and the third a roll.
 Manifest pack_example() {
   Manifest pack = example();
