@@ -16,6 +16,7 @@
 #include "base/shell_word.hpp"
 #include "catalog/catalog.hpp"
 #include "checkpoint/pattern.hpp"
+#include "cli/job/node_agents.hpp"
 #include "cli/option_facts.hpp"
 #include "target/agent_registry.hpp"
 #include "target/lock_reach.hpp"
@@ -136,6 +137,10 @@ int fail_for(const std::string& path, const Status& status, const Settings& sett
 
 std::string how_to_reach(const std::string& address) {
   const NodePath parsed = parse_node_path(address);
+  // A simulated node's agent takes no connections from other machines.
+  if (is_of_simulated(parsed.node, parsed.path))
+    return fmt::format("start the agent of simulated node {}: holdfast agents start --this-node-only --node {} {}", parsed.node, parsed.node,
+                       shell_word(parsed.path));
   return fmt::format("start its agent, on {}: holdfast agents start --node {} {}", parsed.node, parsed.node, shell_word(parsed.path));
 }
 

@@ -1,6 +1,7 @@
 """Checkpoints that are damaged on their nodes: beyond what their scheme bears, where nobody is told, and with parts that somebody has deleted."""
 import glob
 import os
+import re
 import unittest
 
 from checkpoint_test import CheckpointTest
@@ -105,6 +106,19 @@ class CheckpointDamage(CheckpointTest):
         self.assertIn("back to checkpoint 10", done.stderr)
         self.assertIn("begins with checkpoint 10 as it was drained", done.stderr)
         self.assertEqual(self.read("got.0"), self.content(10))
+
+    # Agents that have ended.
+
+    def test_the_agents_of_simulated_nodes_are_started_again_as_it_is_advised(self):
+        self.run_job(self.WRITE, "--drain", "none", ranks=2)
+        for node in ("n1", "n2", "n3"):
+            self.holdfast("agents", "stop", node)
+        advised = re.findall(r"start the agent of simulated node n\d: holdfast (agents start --this-node-only --node n\d \S+)",
+                             self.holdfast("checkpoints", "--verify", expect=3).stdout)
+        self.assertEqual(len(advised), 3)
+        for words in advised:
+            self.holdfast(*words.split())
+        self.assertNotIn("agent", self.holdfast("checkpoints", "--verify").stdout)
 
     # Units and manifests that somebody has deleted.
 

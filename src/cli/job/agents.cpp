@@ -201,8 +201,7 @@ int status(const AgentsOptions& options) {
 }
 
 bool is_simulated(const std::string& node, const std::vector<std::string>& directories) {
-  const std::string end = fmt::format("/{}/{}", simulated_nodes_directory, node);
-  return std::all_of(directories.begin(), directories.end(), [&](const std::string& directory) { return directory.ends_with(end); });
+  return std::all_of(directories.begin(), directories.end(), [&](const std::string& directory) { return is_of_simulated(node, directory); });
 }
 // One with --this-node-only has no ways to it either, and its node is a real one.
 bool is_simulated(const target::AgentNote& note) { return transport::ways_to(note.endpoints).empty() && is_simulated(note.node, note.directories); }

@@ -18,6 +18,10 @@ struct NodeDirectories {
 
 // What --simulate-nodes makes below the user's directory, with one for each node, by its name.
 inline constexpr std::string_view simulated_nodes_directory = "holdfast-nodes";
+// Whether such a directory is a simulated node's, by its place.
+inline bool is_of_simulated(const std::string& node, const std::string& directory) {
+  return directory.ends_with("/" + std::string(simulated_nodes_directory) + "/" + node);
+}
 
 struct AgentStart {
   std::string with;           // the command that runs another one on {node}; empty: a step of the Slurm job, where this is one
