@@ -36,6 +36,20 @@ class CheckpointPatterns(CheckpointTest):
         self.assertIn("attempt 2 begins with checkpoint 2", done.stderr)
         self.assertEqual(self.read("got"), "second of 0\nsecond of 1\n")
 
+    def test_one_that_is_rotated_goes_back_on_all_ranks_alike_whenever_a_rank_dies(self):
+        """The old one is renamed away before the new one is written: natively a rank that dies in between has no newest one."""
+        for died in ("kill -9 $$", "exec 3> state.1; echo half >&3; kill -9 $$"):
+            script = f"""if [ -e begun.$RANK ]; then cat state.$RANK >> got; else touch begun.$RANK
+                  rotate() {{ [ ! -e state.$RANK ] || mv state.$RANK state.old.$RANK; echo $1 of $RANK > state.$RANK; }}
+                  rotate first; rotate second; [ $RANK = 1 ] || rotate third
+                  [ $RANK = 0 ] || {{ sleep 2; mv state.1 state.old.1; {died}; }}; fi"""
+            for name in ("got", "begun.0", "begun.1", "state.old.0", "state.old.1"):
+                if os.path.exists(self.path(name)):
+                    os.remove(self.path(name))
+            done = self.job(script, "--restarts", "1", patterns=("state.{rank}",))
+            self.assertIn("attempt 2 begins with checkpoint 2", done.stderr)
+            self.assertEqual(self.read("got"), "second of 0\nsecond of 1\n")
+
     def test_counting_goes_on_where_the_job_goes_on(self):
         self.job("for s in 1 2; do echo $s of $RANK > restart.$RANK; done", "--keep", "9")
         self.job("cat restart.$RANK >> got; echo 3 of $RANK > restart.$RANK", "--resume", "--keep", "9")
