@@ -18,6 +18,7 @@
 #include "base/config.hpp"
 #include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
+#include "base/shell_word.hpp"
 #include "base/text_bytes.hpp"
 #include "target/agent_again.hpp"
 #include "target/agent_link.hpp"
@@ -332,7 +333,8 @@ Result<std::shared_ptr<SessionChannel>> connect_anew(const std::string& node, co
   if (!note.ok() || !secret.ok()) {
     const Status& why = secret.ok() ? note.status() : secret.status();
     if (why.kind() != Kind::not_found) return why;
-    return Status(Kind::lost, fmt::format("{}: no agent of node {} is known; run there: holdfast agents start --node {} {}", label, node, node, path),
+    return Status(Kind::lost,
+                  fmt::format("{}: no agent of node {} is known; run there: holdfast agents start --node {} {}", label, node, node, shell_word(path)),
                   EIO);
   }
   auto channel = begin_session(line_to(note->endpoints, agent_agreement(*secret, note->id), connect_ms), std::move(instead));

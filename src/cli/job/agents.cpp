@@ -18,6 +18,7 @@
 #include "agent/start.hpp"
 #include "base/node_path.hpp"
 #include "base/say.hpp"
+#include "base/shell_word.hpp"
 #include "checkpoint/run.hpp"
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
@@ -268,10 +269,12 @@ int stop(const AgentsOptions& options) {
 }  // namespace
 
 std::string why_left_dead(const target::AgentNote& note) {
+  std::string directories;
+  for (const std::string& directory : note.directories) directories += " " + shell_word(directory);
   return fmt::format(
       "the agent of node {} was killed four times within a minute and stays down; find out why, then run there: holdfast "
-      "agents start --node {} {}",
-      note.node, note.node, fmt::join(note.directories, " "));
+      "agents start --node {}{}",
+      note.node, note.node, directories);
 }
 
 Status check_marks(const std::string& directory) {
