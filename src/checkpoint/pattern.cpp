@@ -150,6 +150,13 @@ bool Pattern::may_lie_in(std::string_view directory) const {
   return fits(directory_pieces_, directory, fields);
 }
 
+// By what stands before its fields, and by its depth: no field has a slash in it.
+bool Pattern::may_lie_below(std::string_view directory) const {
+  const std::string_view text = text_, begins = text.substr(0, text.find_first_of("{*?"));
+  const size_t both = std::min(begins.size(), directory.size());
+  return begins.substr(0, both) == directory.substr(0, both) && std::ranges::count(text, '/') > std::ranges::count(directory, '/');
+}
+
 std::string Pattern::directory() const {
   const std::string parent = text_.substr(0, text_.rfind('/'));
   return parent.find_first_of("{*?") == std::string::npos ? parent : "";
@@ -235,6 +242,10 @@ std::optional<Named> Patterns::match(std::string_view path) const {
 
 bool Patterns::may_lie_in(std::string_view directory) const {
   return std::any_of(all_.begin(), all_.end(), [&](const Pattern& one) { return one.may_lie_in(directory); });
+}
+
+bool Patterns::may_lie_below(std::string_view directory) const {
+  return std::any_of(all_.begin(), all_.end(), [&](const Pattern& one) { return one.may_lie_below(directory); });
 }
 
 std::string Patterns::texts() const {

@@ -43,8 +43,9 @@ class Pattern {
   std::optional<Named> match(std::string_view absolute) const;
   // A path that matches, without its step: the same file in each checkpoint. Steps that are padded with zeros stay apart by their width.
   std::string stem(std::string_view absolute) const;
-  // Whether files of this directory may be some.
+  // Whether files of this directory may be some; whether files in it or in directories below it may.
   bool may_lie_in(std::string_view absolute) const;
+  bool may_lie_below(std::string_view absolute) const;
   // The directory whose entries may match; empty where that differs from step to step.
   std::string directory() const;
 
@@ -100,6 +101,7 @@ class Patterns {
   bool may_be(std::string_view name) const;
   std::optional<Named> match(std::string_view absolute) const;
   bool may_lie_in(std::string_view absolute) const;
+  bool may_lie_below(std::string_view absolute) const;
   std::string texts() const;  // for messages
 
  private:

@@ -64,6 +64,7 @@ class Checkpoints {
 
   // Whether files in that directory (absolute) may be some, by the patterns alone.
   bool may_lie_in(const std::string& directory) const;
+  bool may_lie_below(const std::string& directory) const;
   // What of the files in a directory (absolute) is to be seen. Nothing where none of these checkpoints can lie there.
   struct Listing {
     std::string directory;

@@ -171,6 +171,7 @@ Result<Checkpoints::Sight> Checkpoints::look_alone(const File& file, bool fetche
 }
 
 bool Checkpoints::may_lie_in(const std::string& directory) const { return state_->patterns.may_lie_in(directory); }
+bool Checkpoints::may_lie_below(const std::string& directory) const { return state_->patterns.may_lie_below(directory); }
 
 Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string& directory) {
   if (!state_->patterns.may_lie_in(directory)) return std::optional<Listing>();

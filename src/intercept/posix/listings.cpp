@@ -41,6 +41,19 @@ std::unique_ptr<Listed> listed_now(Checkpoints& all, const std::string& director
   return std::make_unique<Listed>(listing.status().to_errno());
 }
 
+// No deeper than the patterns are.
+void add_plain_files(const Checkpoints& all, const std::string& directory, std::vector<std::string>& found) {
+  if (!all.may_lie_below(directory)) return;
+  auto names = catalog::list_directory(directory);
+  if (!names) return;  // a file
+  std::sort(names->begin(), names->end());
+  for (const std::string& name : *names) {
+    const std::string path = directory + "/" + name;
+    if (all.match(path)) found.push_back(path);
+    else add_plain_files(all, path, found);
+  }
+}
+
 }  // namespace
 
 bool Listed::shows(const char* name) {
@@ -132,15 +145,14 @@ bool holds_checkpoints(int directory, const char* path) {
   return listing && *listing && !(*listing)->names.empty();
 }
 
-bool holds_plain_files_named_so(int directory, const char* path) {
+std::vector<std::string> plain_files_named_so(int directory, const char* path) {
   Checkpoints* const all = path && *path ? checkpoints() : nullptr;
-  if (!all) return false;
+  if (!all) return {};
   const OurCode ours_now;
   const KeepErrno keep;
-  const std::string whole = catalog::absolute_path(full_path(directory, path));
-  if (!all->may_lie_in(whole)) return false;
-  const auto names = catalog::list_directory(whole);
-  return names && std::any_of(names->begin(), names->end(), [&](const std::string& name) { return all->match(whole + "/" + name).has_value(); });
+  std::vector<std::string> found;
+  add_plain_files(*all, catalog::absolute_path(full_path(directory, path)), found);
+  return found;
 }
 
 }  // namespace holdfast::intercept::posix

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "intercept/posix/checkpoints.hpp"
 
@@ -54,7 +55,7 @@ std::optional<Checkpoints::Listing> listing_of(const std::string& directory);
 bool hides(const Checkpoints::Listing& listing, const std::string& name);
 // Whether checkpoints are to be seen in the directory at this path.
 bool holds_checkpoints(int directory, const char* path);
-// Whether files that lie in a directory natively have a checkpoint's name there.
-bool holds_plain_files_named_so(int directory, const char* path);
+// Files that lie in a directory natively, or below it, and have a checkpoint's name there. In the order of their paths.
+std::vector<std::string> plain_files_named_so(int directory, const char* path);
 
 }  // namespace holdfast::intercept::posix

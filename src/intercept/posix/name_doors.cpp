@@ -157,12 +157,28 @@ bool keeps_its_name(int directory, const char* path) {
   return true;
 }
 
-// What is in it was written elsewhere, and nobody has heard of that.
-void say_what_makes_no_checkpoints(int directory, const char* path) {
-  if (!holds_plain_files_named_so(directory, path)) return;
+void take_where_it_lies(const std::string& path) {
+  Checkpoints& all = *Checkpoints::of_process(settings());
+  const auto goal = all.match(path);
+  const Status taken = all.take(path, *goal);
+  if (!taken) return complain(path, taken.sentence() + "; it stays a plain file");
+  wait_for_protection(goal->path);
+  (void)real().unlinkat(AT_FDCWD, path.c_str(), 0);
+}
+
+// Programs write a checkpoint's directory under another name, and rename it when it is complete (`chk00010.temp`): as if each file in it got its name
+// alone. Replicas list it at different times, and some of them would find less.
+void take_files_of(int directory, const char* path) {
+  const std::vector<std::string> files = plain_files_named_so(directory, path);
+  if (files.empty()) return;
   const OurCode ours_now;
-  complain(full_path(directory, path),
-           "the files in it are no checkpoints, for a rename of their directory makes none: write them there, or rename each of them");
+  if (!holdfast::redundant::Replica::now()) {
+    for (const std::string& file : files) take_where_it_lies(file);
+    return;
+  }
+  complain(
+      full_path(directory, path),
+      "the files in it are no checkpoints, for with --replicas a rename of their directory makes none: write them there, or rename each of them");
 }
 
 template <class Native>
@@ -183,7 +199,7 @@ int rename_this(int from_directory, const char* from, int to_directory, const ch
     return remove_directory(to_directory, to, native);  // what a directory takes the place of shows nothing
   };
   const int result = change_as_one(Call::rename, from_directory, from, to_directory, to, rename);
-  if (result == 0) say_what_makes_no_checkpoints(to_directory, to);
+  if (result == 0) take_files_of(to_directory, to);
   return result;
 }
 

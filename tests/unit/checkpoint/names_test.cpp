@@ -46,6 +46,8 @@ TEST(CheckpointPattern, says_step_and_rank_of_a_path) {
   const Pattern steps = pattern("/run/ck{step}/r{rank}/of.{step}.dat");
   EXPECT_TRUE(steps.may_lie_in("/run/ck30/r2"));
   for (const char* other : {"/run/ck30", "/run/ck/r2", "/run/ck30/r2/of", "/run/ckx/r2"}) EXPECT_FALSE(steps.may_lie_in(other)) << other;
+  for (const char* above : {"/run", "/run/ck", "/run/ck4", "/run/ck4/r7"}) EXPECT_TRUE(steps.may_lie_below(above)) << above;
+  for (const char* other : {"/run/ck4/r7/deeper", "/runs", "/run/other", "/else"}) EXPECT_FALSE(steps.may_lie_below(other)) << other;
   EXPECT_TRUE(p.may_be("ck.30.2"));
   EXPECT_FALSE(p.may_be("out.dat"));
   EXPECT_EQ(p.directory(), "/run/ck");
