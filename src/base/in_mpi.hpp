@@ -14,6 +14,9 @@ struct CallOfMpi {
 };
 inline constinit thread_local CallOfMpi call_of_mpi __attribute__((tls_model("initial-exec")));
 
+// This process has called for ranks of another job, or been called: what it waits for may come from there ever after.
+inline constinit std::atomic<bool> others_may_come{false};
+
 class InMpi {
  public:
   explicit InMpi(const char* name) {
@@ -24,6 +27,11 @@ class InMpi {
   }
   ~InMpi() {
     if (--in_mpi_calls == 0) call_of_mpi.name.store(nullptr, std::memory_order_relaxed);
+  }
+  // In a call by which ranks of other jobs come.
+  static const char* others_come() {
+    others_may_come.store(true, std::memory_order_relaxed);
+    return nullptr;
   }
   InMpi(const InMpi&) = delete;
   InMpi& operator=(const InMpi&) = delete;

@@ -25,7 +25,7 @@ class StandstillOfReplicas(ReplicatedTest):
         for name, launcher in self.launchers():
             with self.subTest(name):
                 jobs = self.begin_both(name, launcher)
-                patience = threading.Timer(60, interrupt, (jobs["crosswise"],))
+                patience = threading.Timer(150, interrupt, (jobs["crosswise"],))
                 patience.start()
                 self.addCleanup(patience.cancel)
                 lines = [jobs["crosswise"].stderr.readline()]

@@ -73,9 +73,11 @@ bool learn(uintptr_t at) {
 }  // namespace
 
 bool is_part_of_mpi(const std::string& path) {
-  static constexpr std::string_view names[] = {"libmpi",   "libopen-", "libopal", "libprrte",   "libpmi",    "libuc",  "libfabric", "libhwloc",
-                                               "libevent", "mca_",     "libefa",  "libibverbs", "librdmacm", "libpsm", "libmpich",  "libxpmem"};
-  static constexpr std::string_view folders[] = {"/openmpi/", "/openmpi3/", "/ucx/", "/pmix/", "/pmix2/", "/prte/", "/libfabric/"};
+  static constexpr std::string_view names[] = {"libmpi",   "libopen-", "libopal", "libprrte", "libpmi",     "libuc",     "libfabric",
+                                               "libhwloc", "libevent", "mca_",    "libefa",   "libibverbs", "librdmacm", "libpsm",
+                                               "libmpich", "libxpmem", "libmca_", "libompi",  "ompi_",      "liboshmem"};
+  // Not Open MPI's own, by which a program's libraries lie as well (/usr/lib64/openmpi/lib): what it loads has these names.
+  static constexpr std::string_view folders[] = {"/ucx/", "/pmix/", "/pmix2/", "/prte/", "/libfabric/"};
   const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
   const auto begins = [&](std::string_view with) { return name.starts_with(with); };
   const auto holds = [&](std::string_view folder) { return path.find(folder) != std::string::npos; };

@@ -85,6 +85,7 @@ std::string own_rank() {
 void look_at_calls_of_mpi() {
   if (syscall(SYS_gettid) != getpid()) return;
   redundant::Replica::now()->looks_at_other_calls([&call = call_of_mpi, thread = int(syscall(SYS_gettid))] {
+    if (others_may_come.load(std::memory_order_relaxed)) return redundant::Replica::OtherCall{};
     return redundant::Replica::OtherCall{call.name.load(std::memory_order_relaxed), call.begun.load(std::memory_order_relaxed), thread};
   });
 }

@@ -220,8 +220,10 @@ def chain_of(function, links):
 def waits_in(door):
     """The call's name, where it waits for ranks of the job alone: calls on files take their time, and others may come from outside of the job."""
     symbol = door.symbol.removeprefix("P")
-    elsewhere = ("MPI_File_", "MPI_Register_datarep", "MPI_Comm_spawn", "MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join", "MPI_Init",
-                 "MPI_Session_init", "MPI_Abort")
+    others = ("MPI_Comm_spawn", "MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join")
+    elsewhere = ("MPI_File_", "MPI_Register_datarep", "MPI_Init", "MPI_Session_init", "MPI_Abort")
+    if symbol.startswith(others):
+        return "holdfast::InMpi::others_come()"
     return "nullptr" if symbol.startswith(elsewhere) else f'"{symbol}"'
 
 

@@ -1,11 +1,13 @@
 // The door by which threads begin. One that MPI's own library starts is MPI's, and so are those that it starts in turn: in a redundant job what is asked there
-// is each process's own, whoever's code asks. A tool that looks at the time in MPI's calls comes there as well, and MPI says how often. One load where
-// the process is no replica.
+// is each process's own, whoever's code asks. A tool that looks at the time in MPI's calls comes there as well, and MPI says how often. Files are written
+// once there as elsewhere. One load where the process is no replica.
 #include <pthread.h>
 
+#include <cerrno>
 #include <memory>
+#include <new>
 
-#include "base/in_mpi.hpp"
+#include "base/quiet_thread.hpp"
 #include "frontend/posix/callers.hpp"
 #include "intercept/posix/real.hpp"
 #include "redundant/twins/replica.hpp"
@@ -30,7 +32,7 @@ Beginning taken(void* handed) {
 void* run_for_mpi(void* handed) {
   const Beginning beginning = taken(handed);
   this_one_is_of_mpi = true;
-  const holdfast::InMpi to_its_end(nullptr);
+  holdfast::in_quiet_thread = true;
   return beginning.run(beginning.given);
 }
 
@@ -45,8 +47,9 @@ int begin_for_mpi(pthread_t* thread, const pthread_attr_t* attributes, Beginning
   std::unique_ptr<Beginning> handed;
   {
     const OurCode ours_now;
-    handed = std::make_unique<Beginning>(beginning);
+    handed.reset(new (std::nothrow) Beginning(beginning));
   }
+  if (!handed) return EAGAIN;
   const int error = real().pthread_create(thread, attributes, run_for_mpi, handed.get());
   const OurCode ours_now;
   if (error == 0) (void)handed.release();

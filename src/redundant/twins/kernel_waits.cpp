@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
@@ -74,6 +75,17 @@ std::string where_it_waits(int process, int thread) {
   return waits && call != SYS_nanosleep && call != SYS_clock_nanosleep ? line : "";
 }
 
+namespace {
+
+// Or with a child: that may take long, and ends by itself.
+bool is_busy_with_a_file(const std::string& waits_in) {
+  static constexpr long calls[] = {SYS_read,  SYS_readv,     SYS_pread64, SYS_preadv, SYS_write, SYS_writev, SYS_pwrite64, SYS_pwritev,
+                                   SYS_fsync, SYS_fdatasync, SYS_wait4,   SYS_waitid, SYS_flock, SYS_fcntl,  SYS_sync,     SYS_syncfs};
+  return std::ranges::count(calls, std::strtol(waits_in.c_str(), nullptr, 10)) > 0;
+}
+
+}  // namespace
+
 std::optional<int> descriptor_of_awaited_lock(const std::string& waits_in) {
   std::istringstream words(waits_in);
   long call = -1;
@@ -83,14 +95,14 @@ std::optional<int> descriptor_of_awaited_lock(const std::string& waits_in) {
   return waits ? std::optional(int(fd)) : std::nullopt;
 }
 
-bool IdleThreads::are_all_but(int known) {
+bool IdleThreads::are_all_but(int known, bool files_count) {
   std::map<int, std::string> now;
   bool idle = true;
   for (int thread : numbers_in("/proc/self/task")) {
     if (thread == known || is_quiet_thread(thread)) continue;
     std::string waits_in = where_it_waits(::getpid(), thread);
     const auto last = waited_in_.find(thread);
-    idle &= !waits_in.empty() && last != waited_in_.end() && last->second == waits_in;
+    idle &= !waits_in.empty() && !(files_count && is_busy_with_a_file(waits_in)) && last != waited_in_.end() && last->second == waits_in;
     now.emplace(thread, std::move(waits_in));
   }
   waited_in_ = std::move(now);

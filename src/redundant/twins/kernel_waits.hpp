@@ -16,8 +16,8 @@ std::optional<int> descriptor_of_awaited_lock(const std::string& waits_in);
 class IdleThreads {
  public:
   // Each but `known`, which waits for a twin (0: all), has waited in one call since it was asked last: nothing but somebody else's call wakes it. The idle
-  // threads of a library are so.
-  bool are_all_but(int known);
+  // threads of a library are so. `files_count`: one that waits for a file or a child ends by itself, and is not idle.
+  bool are_all_but(int known, bool files_count = false);
   // Nobody asks for now: what was seen is too old to tell who has waited since.
   void forget() { waited_in_.clear(); }
 

@@ -76,7 +76,7 @@ int64_t Twins::in_one_call_ms() {
   if (!now.name) return idle_beside_.forget(), in_other_call_ = {}, 0;
   const bool is_the_same = now.number == in_other_call_.number && now.name == in_other_call_.name;
   in_other_call_ = now;
-  if (!idle_beside_.are_all_but(now.thread) || !is_the_same) in_other_call_since_ms_ = clock_ms();
+  if (!idle_beside_.are_all_but(now.thread, true) || !is_the_same) in_other_call_since_ms_ = clock_ms();
   return clock_ms() - in_other_call_since_ms_;
 }
 
