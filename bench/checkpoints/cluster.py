@@ -174,8 +174,11 @@ class Nodes:
         return time.monotonic() - began
 
 
-def measure(sides, repetitions, nodes):
-    """Sides in turn. name -> list of what they say, with the idle share of the processors and the payload on the links."""
+def measure(sides, repetitions, nodes, again=None):
+    """Sides in turn. name -> list of what they say, with the idle share of the processors and the payload on the links. The side `again` has two turns, the
+    second one as "NAME again": how much equal sides differ."""
+    if again:
+        sides = {**sides, f"{again} again": sides[again]}
     results = {name: [] for name in sides}
     for _ in range(repetitions):
         for name, work in sides.items():

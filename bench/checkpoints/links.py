@@ -65,7 +65,8 @@ def algorithms(nodes, options):
     coding, _ = ask_all(low, "code"), ask_all(low, "drop")
     ask_all(spread, "code")
     ask_all(spread[:1], "check=" + ",".join(f"n{n}:{ring}" for n in everybody))
-    results = measure({"low": write_low, "distributed": write_spread, "low plainly": plain(1.5), "distributed plainly": plain(3.0)}, options.repetitions, nodes)
+    results = measure({"low": write_low, "distributed": write_spread, "low plainly": plain(1.5), "distributed plainly": plain(3.0)}, options.repetitions, nodes,
+                      "low")
     for said in results["low"]:
         said["code"] = max(one["seconds"] for one in coding[1])
     return results
@@ -100,7 +101,7 @@ def discarded(nodes, options):
         nodes.run("cp", source, source + ".copy")
         return {"seconds": time.monotonic() - began}
     write()
-    return measure({"protected": write, "its parts": lambda: ask("read", "code"), "copied": copy}, options.repetitions, nodes)
+    return measure({"protected": write, "its parts": lambda: ask("read", "code"), "copied": copy}, options.repetitions, nodes, "protected")
 
 
 # ---- all units and copies on other nodes than the writer's
@@ -145,7 +146,7 @@ def remote(nodes, options, cases):
             workers = place.workers(scheme, chunk, writers)
             sides[f"{name} {label}"] = place.side(workers)
             all_workers += workers
-        results.update(measure(sides, options.repetitions, nodes))
+        results.update(measure(sides, options.repetitions, nodes, f"rs-4 {label}"))
         for worker in all_workers:
             worker.end()
             nodes.workers.remove(worker)
@@ -265,7 +266,7 @@ def stencil(nodes, options):
     print(f"a plain write takes {write:.3f} s of {with_one:.3f} s; pauses of {pause_us} us", file=sys.stderr, flush=True)
     cases = {"plain": (None, half), "without": (None, never), "rs-4": ("rs:4+4", half), "rep-4": ("mirror:4", half)}
     results = measure({name: lambda scheme=scheme, every=every: jacobi.run(scheme, every, pause_us) for name, (scheme, every) in cases.items()},
-                      options.repetitions, nodes)
+                      options.repetitions, nodes, "plain")
     if len({one["checksum"] for said in results.values() for one in said}) != 1:
         raise SystemExit("the stencil's result is not always the same")
     return results
@@ -310,7 +311,7 @@ def rebuild(nodes, options):
 
     def plain():
         return {"seconds": nodes.send_plainly([(1, spare, count * options.bytes // 4)])}
-    return measure({"rebuilt": lose_and_renew, "sent to the spare": plain}, options.repetitions, nodes)
+    return measure({"rebuilt": lose_and_renew, "sent to the spare": plain}, options.repetitions, nodes, "rebuilt")
 
 
 # ---- small files of many ranks of one node
@@ -328,7 +329,7 @@ def packs(nodes, options):
         ask_all([worker], "drop")
         return said
     side("together")
-    return measure({how: lambda how=how: side(how) for how in ("together", "alone")}, options.repetitions, nodes)
+    return measure({how: lambda how=how: side(how) for how in ("together", "alone")}, options.repetitions, nodes, "together")
 
 
 def main():
