@@ -393,21 +393,22 @@ void Clients::leave(Client& client, Ending ending) {
 void Clients::wait_for_return(std::unique_lock<std::mutex>& lock, Client& client, const Seats::SeatPtr& seat, const ClientProcess& process,
                               Ending ending) {
   const Limits::Time kept = !seat->session.holds_locks() ? kept_without : ending == Ending::stalled ? kept_stalled : kept_with_locks;
-  wait_until_decided(lock, client, *seat, process, std::min(kept, limits_.stalled));
+  const ClientProcess* const known = ending == Ending::reset ? &process : nullptr;  // who stalls was hung up on, and may be another one's companion
+  wait_until_decided(lock, client, *seat, known, std::min(kept, limits_.stalled));
   if (!is_decided(*seat) && kept > limits_.stalled) {
     Seats::forget(*seat);
     keep(client, seat);
-    wait_until_decided(lock, client, *seat, process, kept - limits_.stalled);
+    wait_until_decided(lock, client, *seat, known, kept - limits_.stalled);
   }
   rest(client, false);
 }
 
 // One that has nothing open may be no more, and does not keep the agent from ending. Nor does one whose process has ended. Where that was a companion,
 // and the connection another one's, the client comes back at once: on a socket of this node it has hung up itself.
-void Clients::wait_until_decided(std::unique_lock<std::mutex>& lock, Client& client, const Seats::Seat& seat, const ClientProcess& process,
+void Clients::wait_until_decided(std::unique_lock<std::mutex>& lock, Client& client, const Seats::Seat& seat, const ClientProcess* process,
                                  Limits::Time patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
-  do rest(client, !seat.session.has_open() || process.has_ended());
+  do rest(client, !seat.session.has_open() || (process && process->has_ended()));
   while (!changed_.wait_until(lock, std::min(end, std::chrono::steady_clock::now() + look_at_process), [&] { return is_decided(seat); }) &&
          std::chrono::steady_clock::now() < end);
 }

@@ -79,7 +79,7 @@ class Clients {
   Ending send_sum(const Client& client, Sum& sum);
   void leave(Client& client, Ending ending);
   void wait_for_return(std::unique_lock<std::mutex>& lock, Client& client, const Seats::SeatPtr& seat, const ClientProcess& process, Ending ending);
-  void wait_until_decided(std::unique_lock<std::mutex>& lock, Client& client, const Seats::Seat& seat, const ClientProcess& process,
+  void wait_until_decided(std::unique_lock<std::mutex>& lock, Client& client, const Seats::Seat& seat, const ClientProcess* process,
                           Limits::Time patience);
 
   const uint64_t incarnation_;

@@ -110,14 +110,16 @@ inline int wanted_by_all(uint64_t allowed) {
 // the others: a target that it could not open would be lost to its file.
 class CommitTurn {
  public:
-  // `wanted`: what it opens at most. Whoever must not wait, because others wait for him, does not.
-  CommitTurn(int wanted, bool may_wait) : wanted_(wanted) {
+  // `wanted`: what it opens at most. Whoever must not wait, because others wait for him, does not. Nor does anybody wait for him: who waits may hold up the
+  // very rank that he waits for.
+  CommitTurn(int wanted, bool may_wait) : wanted_(may_wait ? wanted : 0) {
+    if (!may_wait) return;
     uint64_t others = under_way.load();
-    bool fits = !may_wait || fits_beside(count_of(others));
+    bool fits = fits_beside(count_of(others));
     for (int tries = 0;;) {
       if (fits || tries == most_tries) {
         if (under_way.compare_exchange_strong(others, of_this_process(count_of(others) + wanted_))) return;
-        fits = !may_wait || fits_beside(count_of(others));
+        fits = fits_beside(count_of(others));
         continue;
       }
       ++tries;
@@ -130,7 +132,7 @@ class CommitTurn {
   CommitTurn(const CommitTurn&) = delete;
   ~CommitTurn() {
     uint64_t all = under_way.load();
-    while (count_of(all) > 0 && !under_way.compare_exchange_weak(all, of_this_process(count_of(all) - wanted_))) continue;
+    while (wanted_ > 0 && count_of(all) > 0 && !under_way.compare_exchange_weak(all, of_this_process(count_of(all) - wanted_))) continue;
   }
 
  private:

@@ -166,7 +166,8 @@ class Lookers {
   Turn next() {
     auto one = std::make_shared<Looker>(counted_);
     std::unique_lock lock(counted_->mutex);
-    if (!counted_->ended.wait_for(lock, patience, [&] { return counted_->count < most_at_once; })) counted_->count = 0, ++counted_->period;
+    if (!counted_->ended.wait_for(lock, patience_, [&] { return counted_->count < most_at_once; }))
+      counted_->count = 0, ++counted_->period, patience_ /= 2;  // of many that keep silent together no longer than of a few
     ++counted_->count;
     one->period = counted_->period;
     return one;
@@ -174,7 +175,6 @@ class Lookers {
 
  private:
   static constexpr size_t most_at_once = 32;
-  static constexpr std::chrono::milliseconds patience{250};
   struct Counted {
     std::mutex mutex;
     std::condition_variable ended;
@@ -191,6 +191,7 @@ class Lookers {
     const std::shared_ptr<Counted> counted_by;
     uint64_t period = 0;
   };
+  std::chrono::microseconds patience_{250000};
   const std::shared_ptr<Counted> counted_ = std::make_shared<Counted>();
 };
 

@@ -80,6 +80,13 @@ bool DrainedCheckpoint::still_there() const {
   });
 }
 
+std::string version_drained(const layout::Version& version) { return fmt::format("{}.{}", text_of(version.attempt), version.number); }
+
+bool DrainedCheckpoint::has(const Protected& file) const {
+  return std::any_of(files.begin(), files.end(),
+                     [&](const DrainedFile& one) { return one.path == file.version.file && one.version == version_drained(file.version); });
+}
+
 Ages DrainedCheckpoint::ages() const {
   if (written.empty()) return {{UINT32_MAX, {attempt, step, 0, ""}}};
   Ages all;
@@ -103,7 +110,7 @@ Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files
     drained.attempt = drained.files.empty() ? version.attempt : std::max(drained.attempt, version.attempt);
     drained.step = version.step;
     drained.are_singles = version.is_single();
-    drained.files.push_back({version.rank, state->path_state(), version.file});
+    drained.files.push_back({version.rank, state->path_state(), version.file, version.is_single() ? version_drained(version) : ""});
   }
   return drained;
 }
@@ -114,8 +121,8 @@ std::string encode(const DrainedCheckpoint& drained) {
   for (const auto& [place, one] : drained.written) text += fmt::format(" {} {} {}", place, one.count, one.node);
   text += '\n';
   for (const DrainedFile& file : drained.files)
-    text += fmt::format("{} {} {} {} {} {}\n", file.rank, file.state.device, file.state.inode, file.state.size, file.state.change_ns,
-                        on_one_line(file.path));
+    text += fmt::format("{} {} {} {} {} {}{}\n", file.rank, file.state.device, file.state.inode, file.state.size, file.state.change_ns,
+                        drained.are_singles ? file.version + " " : "", on_one_line(file.path));
   return text;
 }
 
@@ -139,7 +146,8 @@ std::optional<DrainedCheckpoint> decode_drained(const std::string& text) {
   while (std::getline(lines, line)) {
     DrainedFile file;
     std::istringstream words(line);
-    if (!(words >> file.rank >> file.state.device >> file.state.inode >> file.state.size >> file.state.change_ns) || words.get() != ' ') return {};
+    if (!(words >> file.rank >> file.state.device >> file.state.inode >> file.state.size >> file.state.change_ns)) return {};
+    if ((drained.are_singles && !(words >> file.version)) || words.get() != ' ') return {};
     std::getline(words, line);
     file.path = from_one_line(line);
     drained.files.push_back(std::move(file));

@@ -23,8 +23,11 @@ struct DrainedFile {
   uint32_t rank = 0;
   layout::PathState state;
   std::string path;
+  std::string version = {};  // of a file of no checkpoint: version_drained()
   bool operator==(const DrainedFile&) const = default;
 };
+// Tells a file's versions apart, in all attempts of a run.
+std::string version_drained(const layout::Version& version);
 
 struct DrainedCheckpoint {
   std::string run;
@@ -44,7 +47,8 @@ struct DrainedCheckpoint {
   Age age() const { return ages().begin()->second; }
   uint64_t bytes() const;
   bool still_there() const;
-  std::string name() const;  // of its record
+  bool has(const Protected& file) const;  // that version, of files of no checkpoint
+  std::string name() const;               // of its record
 };
 
 // After a drain of these versions, of a checkpoint with these ages, to their own paths.

@@ -100,8 +100,10 @@ bool remembers_removed(const Survey& survey, const std::string& run) {
                      [&](const LocalEntry& entry) { return entry.run == run && entry.state == State::hidden && entry.name.is_single(); });
 }
 
-// What was written since, though not protected, is as lost as if it had not been removed before.
+// What was written since, though not protected, is as lost as if it had not been removed before. Nodes that do not answer may have a version that was written
+// after the removal: then the earlier notes have to do.
 void note_removed(const Survey& survey, const Run& run, uint64_t deadline_ms) {
+  if (!survey.silent.empty()) return;
   std::set<std::string> there;
   for (const Checkpoint& one : survey.checkpoints)
     if (one.are_singles && one.run == run.id) {

@@ -153,8 +153,18 @@ class CheckpointListings(CheckpointTest):
         self.run_job("[ $RANK = 0 ] || exit 0; cat ck/chk00010/Level_*/Cell_* > again", "--resume", pattern=pattern, ranks=2)
         self.assertEqual(self.read("again"), "00\n01\n10\n11\n")
 
+    def test_directories_that_have_a_name_of_checkpoints_are_none_when_their_directory_gets_its_name(self):
+        patterns = ["ck/chk{step}/*", "ck/chk{step}/Level_*/*"]
+        done = self.run_job("""mkdir -p ck/new/Level_0; echo head > ck/new/Header; echo cell > ck/new/Level_0/Cell; ln -s Level_0 ck/new/also
+            mv ck/new ck/chk10; cat ck/chk10/Header ck/chk10/Level_0/Cell > seen""", "--checkpoint", patterns[1], "--drain", "none", pattern=patterns[0])
+        self.assertEqual(self.read("seen"), "head\ncell\n")
+        self.assertNotIn("plain", done.stderr)
+        self.assertIn("checkpoint 10 is whole (2 files", done.stderr)
+        self.assertEqual(sorted(os.listdir(self.path("ck/chk10"))), ["Level_0", "also"])
+
     def test_files_of_a_directory_that_gets_its_name_and_are_open_stay_plain(self):
-        done = self.run_job("""[ $RANK = 0 ] || exit 0; mkdir ck/a; (sleep 2; mv ck/a ck/10) & exec 3> ck/a/x.0; echo x >&3; echo y > ck/a/x.1; wait; cat ck/10/x.0 ck/10/x.1 > got""",
+        done = self.run_job("""[ $RANK = 0 ] || exit 0; mkdir ck/a; (until [ -e go ]; do sleep 0.1; done; mv ck/a ck/10) & exec 3> ck/a/x.0; echo x >&3
+            echo y > ck/a/x.1; touch go; wait; cat ck/10/x.0 ck/10/x.1 > got""",
                             "--drain", "none", pattern="ck/{step}/x.{rank}", ranks=2, expect=123)
         self.assertRegex(done.stderr, r"ck/10/x.0: a program has .*open to write.*; it stays a plain file")
         self.assertEqual((self.read("got"), os.listdir(self.path("ck/10"))), ("x\ny\n", ["x.0"]))

@@ -29,7 +29,7 @@ class CheckpointSingles(CheckpointTest):
         script = """if [ -e begun ]; then ls results > listed; cat results/*.dat > got; exit 0; fi; touch begun
             echo a first > results/a.dat; echo b first > results/b.dat; echo plain > results/c.txt; echo a second > results/a.dat
             echo b second > results/new; mv results/new results/b.dat; echo c first > results/c.dat
-            for i in $(seq 300); do sleep 0.1; done; exit 3"""
+            for i in $(seq 900); do sleep 0.1; done; exit 3"""
         # The third file comes last: what was written before it is protected by then.
         done = self.job(script, "--restarts", "1", "--simulate-loss", "1,4@3", "--protect-at", "close", "--drain", "none", nodes=6, scheme="rs:4+2")
         self.assertIn("3 files that are protected one by one are there; node n1 is lost now, as --simulate-loss says", done.stderr)
@@ -50,6 +50,16 @@ class CheckpointSingles(CheckpointTest):
         self.assertEqual((self.read("listed"), self.read("got")), ("b.dat\nc.dat\n", "b of 2\nc of 3\n"))
         self.assertEqual(sorted(os.listdir(self.path("results"))), ["b.dat", "c.dat"])
         self.assertEqual((self.read("results", "b.dat"), self.read("results", "c.dat")), ("b of 2\nd of 4\n", "c of 3\n"))
+
+    def test_new_files_are_made_where_all_of_before_was_written_anew_or_removed(self):
+        for change, left in (("echo anew > results/a.dat", 3), ("rm results/a.dat", 0)):
+            self.job("echo a > results/a.dat", "--protect-at", "close", "--drain", "none")
+            # Until the version that the attempt began with is dropped.
+            self.job(f"""{change}; for i in $(seq 300); do [ $(ls -d holdfast-nodes/n*/a.dat* 2> /dev/null | wc -l) = {left} ] && break; sleep 0.1; done
+                [ -e results/b.dat ] && echo there; echo b > results/b.dat && cat results/b.dat > got""",
+                     "--resume", "--keep", "1", "--protect-at", "close", "--drain", "none")
+            self.assertEqual(self.read("got"), "b\n")
+            shutil.rmtree(self.path("holdfast-nodes"))
 
     def test_what_was_removed_stays_so_whichever_node_comes_back(self):
         stay = "[ -e results/a.dat ] && echo a; [ -e results/b.dat ] && echo b; ls results"
@@ -95,8 +105,8 @@ class CheckpointSingles(CheckpointTest):
         self.assertRegex(done.stderr, r"results/\w+.dat cannot be read, and there is no other")
 
     def test_the_one_before_is_there_where_the_newest_cannot_be_read(self):
-        script = "if [ $RANK = 3 ]; then echo before > results/a.dat; sleep 1; fi; [ $RANK = 4 ] && echo b > results/b.dat; true"
-        self.job(script, "--drain", "none", nodes=6, ranks=5)
+        script = "if [ $RANK = 3 ]; then echo before > results/a.dat; fi; [ $RANK = 4 ] && echo b > results/b.dat; true"
+        self.job(script, "--protect-at", "close", "--drain", "none", nodes=6, ranks=5)
         self.job("[ $RANK = 0 ] && echo after > results/a.dat; true", "--resume", "--drain", "none", nodes=6, ranks=5)
         self.lose("n1", "n2")
         done = self.job("[ $RANK = 0 ] && cat results/a.dat > got; true", "--resume", "--drain", "none", nodes=6, ranks=5)
@@ -105,8 +115,8 @@ class CheckpointSingles(CheckpointTest):
 
     def test_what_was_not_protected_is_said_and_the_version_before_is_there(self):
         script = """if [ -e begun ]; then cat results/a.dat > got; exit 0; fi; touch begun
-            echo before > results/a.dat; sleep 1; exec 3> results/a.dat; echo half >&3; kill -9 $$"""
-        done = self.job(script, "--restarts", "1", "--drain", "none", expect=0)
+            echo before > results/a.dat; exec 3> results/a.dat; echo half >&3; kill -9 $$"""
+        done = self.job(script, "--restarts", "1", "--protect-at", "close", "--drain", "none", expect=0)
         self.assertIn("what was written last of " + self.path("results", "a.dat") + " was not protected when the job failed", done.stderr)
         self.assertEqual(self.read("got"), "before\n")
 

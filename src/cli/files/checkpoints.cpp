@@ -421,18 +421,23 @@ checkpoint::Place below(const std::string& directory) {
 // Of the last run that has some of these files what can be read of them. Where that is all of it, `is_all`.
 Result<checkpoint::Checkpoint> singles_of(const Survey& survey, const std::string& what, bool& is_all) {
   std::optional<checkpoint::Checkpoint> last;
+  const checkpoint::Protected* lost = nullptr;
+  const auto is_meant = [&](const checkpoint::Protected& file) { return names_file(what, file.version.file); };
   for (const checkpoint::Checkpoint& one : survey.checkpoints) {  // ascending
     if (!one.are_singles) continue;
     checkpoint::Checkpoint meant = one;
-    std::erase_if(meant.files, [&](const auto& file) { return !names_file(what, file.second.version.file); });
+    std::erase_if(meant.files, [&](const auto& file) { return !is_meant(file.second); });
+    const auto unread = std::find_if(one.lost.begin(), one.lost.end(), is_meant);
+    if (meant.files.empty() && unread == one.lost.end()) continue;
+    lost = unread == one.lost.end() ? nullptr : &*unread;
     is_all = meant.files.size() == one.files.size();
-    for (const checkpoint::Protected& lost : one.lost)
-      if (names_file(what, lost.version.file))
-        return Status(Kind::lost, fmt::format("{} cannot be read: more nodes are lost than its scheme tolerates; start the agents of those that are "
-                                              "missing, or name the other files",
-                                              lost.version.file));
-    if (!meant.files.empty()) last = std::move(meant);
+    last = std::move(meant);
   }
+  if (lost)
+    return Status(Kind::lost,
+                  fmt::format("{} cannot be read: more nodes are lost than its scheme tolerates; start the agents of those that are missing, "
+                              "or name the other files",
+                              lost->version.file));
   return last ? Result<checkpoint::Checkpoint>(std::move(*last)) : Status(Kind::not_found, none_is_meant(what));
 }
 

@@ -31,9 +31,12 @@ std::set<std::string> ids_of(const Checkpoint& one) {
   return ids;
 }
 
+// Files of no checkpoint: each of them, in the version that is the newest one now.
 bool is_at_its_paths(const Checkpoint& one, const Survey& survey) {
   return std::any_of(survey.drained.begin(), survey.drained.end(), [&](const checkpoint::DrainedCheckpoint& drained) {
-    return drained.run == one.run && drained.attempt == one.attempt && drained.step == one.step && drained.are_singles == one.are_singles;
+    if (drained.run != one.run || drained.are_singles != one.are_singles) return false;
+    if (!one.are_singles) return drained.attempt == one.attempt && drained.step == one.step;
+    return std::all_of(one.files.begin(), one.files.end(), [&](const auto& file) { return drained.has(file.second); });
   });
 }
 
@@ -158,8 +161,12 @@ bool Drainer::drain(const Order& order, const engine::Progress& progress) {
 
 bool Drainer::needs(const layout::Version& version) const {
   const std::lock_guard lock(mutex_);
-  const Key key{version.run, version.attempt, version.step};
-  return (next_ && key_of(next_->checkpoint) == key) || (now_ && key_of(now_->checkpoint) == key) || again_.contains(key);
+  const auto has_it = [&](const Checkpoint& one) {
+    return one.run == version.run && one.are_singles == version.is_single() &&
+           (one.are_singles || key_of(one) == Key{version.run, version.attempt, version.step});
+  };
+  return (next_ && has_it(next_->checkpoint)) || (now_ && has_it(now_->checkpoint)) ||
+         std::any_of(again_.begin(), again_.end(), [&](const auto& order) { return has_it(order.second.checkpoint); });
 }
 
 void Drainer::finish() {

@@ -26,8 +26,16 @@ Result<Checkpoints::State::Found> Checkpoints::State::look_at_versions(const std
   for (int looks = 1;; ++looks) {
     auto found = versions.look(settings.local, settings.deadline_ms);
     if (!found || looks == most_looks || suffices(*found)) return found;
-    if (checkpoint::has_all_of_beginning(*found, run) || checkpoint::is_past_beginning(*found, run)) return found;
+    if (sees_all_of_beginning(*found)) return found;
   }
+}
+
+// How many files there should be that are protected one by one nobody knows: what an attempt has begun with goes where all is written anew, or removed.
+// One is not seen where more nodes keep silent than it may lack.
+bool Checkpoints::State::sees_all_of_beginning(const Found& found) const {
+  if (!patterns.are_single()) return checkpoint::has_all_of_beginning(found, run) || checkpoint::is_past_beginning(found, run);
+  const auto scheme = layout::Scheme::parse(settings.protect.value_or(""));
+  return versions.silent().size() <= (scheme ? size_t(scheme->m) : 0);
 }
 
 // What was written of that step and does not belong to it: by path, for what is made anew is there twice for a while. Of two names of one place the older one
@@ -78,10 +86,12 @@ Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(co
   if (best) return std::optional(*best);
   if (seen) return Status(Kind::lost, fmt::format("{}: too many of the nodes that keep it are lost", file.path));
   // Not to be told from one that was never there: the program would begin from the start without a word.
-  if (is_of_beginning(file) && !checkpoint::has_all_of_beginning(*found, run) && !checkpoint::is_past_beginning(*found, run))
-    return Status(Kind::lost, fmt::format("{}: checkpoint {} was whole when this attempt began with it, and not all of it can be seen now", file.path,
-                                          run.from->step));
-  return std::optional<catalog::FoundVersion>();
+  if (!is_of_beginning(file) || sees_all_of_beginning(*found)) return std::optional<catalog::FoundVersion>();
+  if (patterns.are_single())
+    return Status(Kind::lost, fmt::format("{}: whether it is there cannot be told, as {} nodes do not answer; bring them back and try again",
+                                          file.path, versions.silent().size()));
+  return Status(Kind::lost, fmt::format("{}: checkpoint {} was whole when this attempt began with it, and not all of it can be seen now", file.path,
+                                        run.from->step));
 }
 
 Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& file) {

@@ -86,6 +86,7 @@ struct Checkpoints::State {
   bool is_of_beginning(const File& file) const {
     return run.from && !run.from->drained && (!patterns.have_step() || run.from->step == file.named.step);
   }
+  bool sees_all_of_beginning(const Found& found) const;  // behind a look
   std::set<std::string> beside_beginning(const std::vector<catalog::FoundVersion>& found) const;
   bool has_two_names(const std::vector<catalog::FoundVersion>& found) const;
   Result<std::optional<catalog::FoundVersion>> find_in_pool(const File& file);

@@ -41,16 +41,16 @@ std::unique_ptr<Listed> listed_now(Checkpoints& all, const std::string& director
   return std::make_unique<Listed>(listing.status().to_errno());
 }
 
-// No deeper than the patterns are.
+// No deeper than the patterns are. A directory may have a name that they mean as well, and links lead elsewhere.
 void add_plain_files(const Checkpoints& all, const std::string& directory, std::vector<std::string>& found) {
-  if (!all.may_lie_below(directory)) return;
-  auto names = catalog::list_directory(directory);
-  if (!names) return;  // a file
+  auto names = all.may_lie_below(directory) ? catalog::list_directory(directory) : Status(Kind::not_found, "");
+  if (!names) return;
   std::sort(names->begin(), names->end());
   for (const std::string& name : *names) {
     const std::string path = directory + "/" + name;
-    if (all.match(path)) found.push_back(path);
-    else add_plain_files(all, path, found);
+    const auto there = catalog::look(path, false);
+    if (there && there->directory()) add_plain_files(all, path, found);
+    else if (there && there->regular() && all.match(path)) found.push_back(path);
   }
 }
 

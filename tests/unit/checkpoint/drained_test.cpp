@@ -37,8 +37,26 @@ TEST(DrainedRecord, comes_back_with_paths_of_any_kind) {
 TEST(DrainedRecord, files_of_no_checkpoint_come_back_as_such) {
   DrainedCheckpoint singles = some();
   singles.are_singles = true;
+  for (DrainedFile& file : singles.files) file.version = "2.00000000008002cd.7";
   EXPECT_EQ(*decode_drained(encode(singles)), singles);
   EXPECT_NE(singles.name(), some().name());  // one attempt may have both
+}
+
+// One that is protected only after the others were drained is not there yet, nor is a later version.
+TEST(DrainedRecord, of_files_of_no_checkpoint_says_which_version_of_each_is_there) {
+  layout::Version version;
+  version.attempt = layout::Attempt{2, 1}, version.file = "/a/b.dat", version.number = 7;
+  DrainedCheckpoint singles;
+  singles.are_singles = true, singles.files = {{0, {7, 8, 9, 10}, "/a/b.dat", version_drained(version)}};
+  Protected file;
+  file.version = version;
+  EXPECT_TRUE(singles.has(file));
+  file.version.number = 8;
+  EXPECT_FALSE(singles.has(file));
+  file.version = version, file.version.attempt = layout::Attempt{3, 1};
+  EXPECT_FALSE(singles.has(file));
+  file.version = version, file.version.file = "/a/c.dat";
+  EXPECT_FALSE(singles.has(file));
 }
 
 // It had the count and the node of its first file behind the number of files.
