@@ -49,7 +49,7 @@ class CheckpointDamage(CheckpointTest):
         said = self.holdfast("checkpoints", "--verify", expect=3).stdout
         self.assertRegex(said, r"ck\.20\.1 \(step 20, attempt 1\): unknown, \d+ rows?, 0 findings\n")
         for node in ("n2", "n4", "n5"):
-            self.assertEqual(said.count(f"holdfast agents start --node {node} {self.path('holdfast-nodes', node)}\n"), 1, said)
+            self.assertEqual(said.count(f"holdfast agents start --this-node-only --node {node} {self.path('holdfast-nodes', node)}\n"), 1, said)
         # Without the disks it is lost, whether or not agents answer on the others.
         for node in ("n2", "n4", "n5"):
             self.lose_disk(node)
