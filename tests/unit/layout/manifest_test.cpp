@@ -171,15 +171,21 @@ TEST(Manifest, bytes_after_its_end_are_refused) {
   EXPECT_EQ(decode(view(encode(example()) + encode(example()))).status().kind(), Kind::corrupt);
 }
 
+// Final: nobody writes it any more.
+Manifest example_of(const Version& version) {
+  Manifest manifest = example();
+  manifest.pool = true;
+  manifest.path.clear();
+  manifest.open_generations.clear();
+  manifest.journals.clear();
+  manifest.lone = 0;
+  manifest.cut_to.reset();
+  manifest.version = version;
+  return manifest;
+}
+
 TEST(Manifest, a_version_of_a_checkpoint_comes_back_and_is_final) {
-  Manifest version = example();
-  version.pool = true;
-  version.path.clear();
-  version.open_generations.clear();
-  version.journals.clear();
-  version.lone = 0;
-  version.cut_to.reset();
-  version.version = Version{"0123456789abcdef", 3, 30, 2, 6, 1, "/ck/ck.30.2"};
+  Manifest version = example_of(Version{"0123456789abcdef", 3, 30, 2, 6, 1, "/ck/ck.30.2"});
   for (const char* field : {"written", "turn", "attempt_id"})
     EXPECT_EQ(encode(version).find(field), std::string::npos) << "left out where it is not known";
   version.version->written = 17;
@@ -211,14 +217,7 @@ TEST(Manifest, a_version_of_a_checkpoint_comes_back_and_is_final) {
 }
 
 TEST(Manifest, a_version_that_is_of_no_checkpoint_comes_back_and_has_no_rank) {
-  Manifest version = example();
-  version.pool = true;
-  version.path.clear();
-  version.open_generations.clear();
-  version.journals.clear();
-  version.lone = 0;
-  version.cut_to.reset();
-  version.version = Version{"0123456789abcdef", 3, 0, 0, 0, 1, "/results/a.dat"};
+  Manifest version = example_of(Version{"0123456789abcdef", 3, 0, 0, 0, 1, "/results/a.dat"});
   EXPECT_TRUE(version.version->is_single());
   EXPECT_EQ(*decode(view(encode(version))), version);
   version.version->rank = 1;
