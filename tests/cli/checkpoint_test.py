@@ -75,6 +75,10 @@ class CheckpointTest(CommandTest):
         """For the job's own script."""
         return " ".join(["env -u LD_PRELOAD", BINARY, *words])
 
+    def until(self, what):
+        """For the job's own script: until that stands in what `holdfast checkpoints` says."""
+        return f"for look in $(seq 300); do {self.command('checkpoints')} 2> /dev/null | grep -q \"{what}\" && break; sleep 0.1; done"
+
     def standings(self, *options):
         return {c["step"]: c for c in self.json("checkpoints", *options)["checkpoints"]}
 

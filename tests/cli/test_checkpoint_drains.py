@@ -8,6 +8,8 @@ import unittest
 
 from checkpoint_test import CheckpointTest
 
+PLAIN = "for look in $(seq 300); do env -u LD_PRELOAD test -e ck/ck.{0}.0 && break; sleep 0.1; done"  # in a job's script: until that one is drained
+
 
 class CheckpointDrains(CheckpointTest):
     def plain(self, step, ranks=1, below="."):
@@ -48,15 +50,15 @@ class CheckpointDrains(CheckpointTest):
     def test_before_the_batch_system_ends_the_job_the_newest_is_drained(self):
         """A shell that waits until the plain file is there, or gives up."""
         script = """echo x > ck/ck.10.0
-            for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+            for look in $(seq {0}); do
                 if env -u LD_PRELOAD test -e ck/ck.10.0; then echo drained while it runs; exit; fi; sleep 0.1
             done; echo not drained"""
-        for seconds, said in ((3600, "not drained\n"), (30, "drained while it runs\n")):
+        for seconds, looks, said in ((3600, 30, "not drained\n"), (30, 300, "drained while it runs\n")):
             self.env["SLURM_JOB_END_TIME"] = str(int(time.time()) + seconds)
-            self.assertEqual(self.run_job(script).stdout, said)
+            self.assertEqual(self.run_job(script.format(looks)).stdout, said)
             self.assertEqual(self.plain(10), {0: "x\n"})
             os.unlink(self.path("ck/ck.10.0"))
-        self.assertEqual(self.run_job(script, "--drain", "none").stdout, "not drained\n")
+        self.assertEqual(self.run_job(script.format(30), "--drain", "none").stdout, "not drained\n")
 
     def test_what_is_read_is_checked_and_lost_units_are_made_up(self):
         self.run_job("seq 1 100000 > ck/ck.10.0", "--drain", "none")
@@ -160,10 +162,13 @@ class CheckpointDrains(CheckpointTest):
         self.assertIn("holdfast checkpoints --drain 3\n", done.stderr)
         self.assertEqual(os.listdir(self.path("ck")), [])
 
+    def written(self, *steps):
+        """In a job's script: one after another, for whole ones count in the order in which they become that."""
+        return "; ".join(f"echo step {step} > ck/ck.{step}.0; {self.until(f'{step} *whole')}" for step in steps)
+
     def test_each_nth_whole_checkpoint_is_plain_while_the_job_runs(self):
         # What the kernel shows of the directory before the last one is written.
-        done = self.run_job("""for s in 1 2 3 4; do echo step $s > ck/ck.$s.0; sleep 1; done
-            for i in $(seq 100); do [ -n "$(LD_PRELOAD= ls ck | grep ck.4)" ] && break; sleep 0.1; done
+        done = self.run_job(f"""{self.written(1, 2)}; {PLAIN.format(2)}; {self.written(3, 4)}; {PLAIN.format(4)}
             LD_PRELOAD= ls ck > during; echo step 5 > ck/ck.5.0""", "--drain", "every:2", "--keep", "1")
         self.assertEqual(self.read("during"), "ck.2.0\nck.4.0\n")
         self.assertEqual([self.plain(step) for step in range(1, 6)], [{}, {0: "step 2\n"}, {}, {0: "step 4\n"}, {0: "step 5\n"}])
@@ -174,10 +179,9 @@ class CheckpointDrains(CheckpointTest):
         self.assertEqual(self.states(), {4: "drained", 5: "whole"})
 
     def test_what_was_written_again_since_is_plain_as_it_is_now(self):
-        wait = "for i in $(seq 300); do env -u LD_PRELOAD test -e ck/ck.{0}.0 && break; sleep 0.1; done"
-        for before, after in ((wait.format(2), "true"), ("true", wait.format(2))):
-            done = self.run_job(f"""for s in 1 2; do echo step $s > ck/ck.$s.0; done; {before}; echo and more >> ck/ck.2.0; {after}
-                for s in 3 4; do echo step $s > ck/ck.$s.0; done; {wait.format(4)}; echo step 5 > ck/ck.5.0""", "--drain", "every:2", "--keep", "1")
+        for before, after in ((PLAIN.format(2), "true"), ("true", PLAIN.format(2))):
+            done = self.run_job(f"""{self.written(1)}; echo step 2 > ck/ck.2.0; {before}; echo and more >> ck/ck.2.0; {after}
+                {self.written(3)}; echo step 4 > ck/ck.4.0; {PLAIN.format(4)}; echo step 5 > ck/ck.5.0""", "--drain", "every:2", "--keep", "1")
             self.assertEqual([self.plain(step) for step in range(1, 6)], [{}, {0: "step 2\nand more\n"}, {}, {0: "step 4\n"}, {0: "step 5\n"}], done.stderr)
             self.assertEqual(self.states(), {2: "drained", 4: "drained", 5: "whole"})
             self.holdfast("checkpoints", "--drop", "5")
@@ -193,7 +197,7 @@ class CheckpointDrains(CheckpointTest):
         self.assertEqual(self.plain(1), {0: "x\n"})
 
     def test_what_the_program_has_removed_does_not_come_back(self):
-        done = self.run_job("echo x > ck/ck.1.0; echo y > ck/ck.2.0; sleep 1; rm ck/ck.2.0")
+        done = self.run_job(f"echo x > ck/ck.1.0; echo y > ck/ck.2.0; {self.until('2 *whole')}; rm ck/ck.2.0")
         self.assertIn("checkpoint 1 is drained", done.stderr)
         self.assertEqual((self.plain(1), self.plain(2)), ({0: "x\n"}, {}))
 

@@ -45,7 +45,7 @@ class Leftovers(CheckpointTest):
         self.assertFalse(glob.glob(self.path("holdfast-nodes/*/.checkpoints/*/*/failed/*")), "its reason goes as well")
 
     def test_a_number_that_was_dropped_beside_its_job_is_not_given_again(self):
-        script = "echo ten > ck/ck.10.0; echo old > ck/ck.20.0; sleep 1; " + self.command("checkpoints", "--drop", "20") + " > said; echo new > ck/ck.20.0"
+        script = f"echo ten > ck/ck.10.0; echo old > ck/ck.20.0; {self.until('20 *whole')}; {self.command('checkpoints', '--drop', '20')} > said; echo new > ck/ck.20.0"
         self.run_job(script, "--drain", "none", "--keep", "9", **SMALL)
         self.assertEqual(self.read("said"), "1 file of checkpoint 20 dropped\n")
         self.holdfast("checkpoints", "--drain", "20", ".")

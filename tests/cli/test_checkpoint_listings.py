@@ -60,7 +60,7 @@ class CheckpointListings(CheckpointTest):
         with open(self.path("ck/plain"), "w"):
             pass
         script = """[ -e tried ] || { touch tried
-              for s in 10 20; do echo $s > ck/ck.$s.0; done; sleep 2
+              for s in 10 20; do echo $s > ck/ck.$s.0; done; """ + self.until("20 *whole") + """
               exec 3> ck/ck.30.0; echo half >&3; kill -9 $$; }
             """ + self.ways()
         self.run_job(script, "--restarts", "1")

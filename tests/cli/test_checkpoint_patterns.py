@@ -133,8 +133,9 @@ with open(name, "a") as file:
     # One file, two writers.
 
     def test_a_file_that_two_nodes_write_fails_its_checkpoint_by_name(self):
-        script = """[ $RANK = 0 ] && { (exec 3> ck/ck.10.0; sleep 1; echo by 0 >&3) & sleep 0.3; exit 0; }
-            echo by 1 > ck/ck.10.0; echo mine > ck/ck.10.1; sleep 2"""
+        script = """there() { until [ -e $1 ]; do sleep 0.05; done; }
+            [ $RANK = 0 ] && { (exec 3> ck/ck.10.0; touch open; there written; echo by 0 >&3; exec 3>&-; touch closed) & there open; exit 0; }
+            echo by 1 > ck/ck.10.0; echo mine > ck/ck.10.1; touch written; there closed"""
         done = self.job(script, patterns=("ck/ck.{step}.{rank}",), expect=123)
         self.assertRegex(done.stderr, "checkpoint 10 fails: .*/ck/ck.10.0 was written on n[12] and at the same time on n[12]")
         self.assertEqual(self.states(), {10: "failed"})

@@ -13,17 +13,13 @@ class CheckpointRenames(CheckpointTest):
         more = {"nodes": 3, "scheme": "rs:2+1", **more}
         return self.run_job(script, "--drain", "none", *options, **more)
 
-    def wait_for(self, what):
-        """In a script: until that stands in what `holdfast checkpoints` says."""
-        return f"for i in $(seq 200); do {self.command('checkpoints')} 2> /dev/null | grep -q '{what}' && break; sleep 0.1; done"
-
     def units(self, name):
         """The objects of all versions of a file, by node: where they lie, and not how they are called."""
         found = glob.glob(self.path(f"holdfast-nodes/n*/{name}-*/data"))
         return {(os.stat(one).st_dev, os.stat(one).st_ino) for one in found}
 
     def test_a_protected_one_gets_its_new_name_without_being_coded_again(self):
-        script = f"""head -c {BYTES} /dev/urandom > ck/ck.1.0; cp ck/ck.1.0 content; {self.wait_for('1 *whole')}
+        script = f"""head -c {BYTES} /dev/urandom > ck/ck.1.0; cp ck/ck.1.0 content; {self.until('1 *whole')}
             mv ck/ck.1.0 ck/ck.2.0; [ -e ck/ck.1.0 ] && echo there >> wrong; cmp ck/ck.2.0 content || echo other >> wrong; true"""
         self.job(script, "--keep", "9")
         self.assertFalse(os.path.exists(self.path("wrong")))

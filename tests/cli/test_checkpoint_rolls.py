@@ -15,10 +15,6 @@ class CheckpointRolls(CheckpointTest):
         extra = ("--complete", complete) if complete else ()
         return self.run_job(script, "--drain", "none", *extra, *options, ranks=ranks, pattern=pattern, **more)
 
-    def wait_for(self, what):
-        """In a script: until that stands in what `holdfast checkpoints` says."""
-        return f"for i in $(seq 100); do {self.command('checkpoints')} 2> /dev/null | grep -q '{what}' && break; sleep 0.1; done"
-
     # Wildcards.
 
     def test_a_rank_may_write_several_files_of_a_step(self):
@@ -32,8 +28,8 @@ class CheckpointRolls(CheckpointTest):
 
     def test_a_step_counts_as_written_when_the_rank_has_begun_another(self):
         script = """[ -e tried ] && { cat ck/* > got; exit 0; }; touch tried
-            for s in 10 20; do echo a $s > ck/$s.a.0; echo b $s > ck/$s.b.0; done; """ + self.wait_for("10 *whole") + """
-            echo a 30 > ck/30.a.0; """ + self.wait_for("20 *whole") + "; kill -9 $$"
+            for s in 10 20; do echo a $s > ck/$s.a.0; echo b $s > ck/$s.b.0; done; """ + self.until("10 *whole") + """
+            echo a 30 > ck/30.a.0; """ + self.until("20 *whole") + "; kill -9 $$"
         done = self.job(script, "--restarts", "1", ranks=1, pattern="ck/{step}.*.{rank}")
         self.assertIn("attempt 2 begins with checkpoint 20", done.stderr)
         self.assertIn("not whole, and neither opened nor listed from here on: checkpoint 30", done.stderr)
@@ -41,7 +37,7 @@ class CheckpointRolls(CheckpointTest):
 
     def test_a_file_that_could_not_be_completed_keeps_its_step_from_being_whole(self):
         script = """[ -e tried ] && { cat ck/* > got; exit 0; }; touch tried
-            echo a > ck/10.a.0; echo a > ck/20.a.0; """ + self.wait_for("10 *whole") + """
+            echo a > ck/10.a.0; echo a > ck/20.a.0; """ + self.until("10 *whole") + """
             sh -c 'exec 3> ck/20.b.0; echo half >&3; kill -9 $$'
             echo a > ck/30.a.0; sleep 1; kill -9 $$"""
         done = self.job(script, "--restarts", "1", ranks=1, pattern="ck/{step}.*.{rank}")
@@ -64,7 +60,7 @@ class CheckpointRolls(CheckpointTest):
         self.assertNotIn("is not whole", again.stderr, "the run before has a whole one, and it goes on from that")
 
     def test_a_rank_that_writes_nothing_is_named_at_a_restart_with_the_mend(self):
-        script = "[ -e tried ] && { echo 30 > ck/30.part0; exit 9; }; [ $RANK = 1 ] && { touch tried; exit 9; }; for s in 10 20; do echo $s > ck/$s.part0; done; " + self.wait_for("10 *protected")
+        script = "[ -e tried ] && { echo 30 > ck/30.part0; exit 9; }; [ $RANK = 1 ] && { touch tried; exit 9; }; for s in 10 20; do echo $s > ck/$s.part0; done; " + self.until("10 *protected")
         done = self.job(script, "--restarts", "1", pattern="ck/{step}.part*", expect=9)
         self.assertRegex(done.stderr, r"checkpoint 10 is not whole: rank 1 has written no file of it, .* with --complete, or call")
         self.assertIn("no checkpoint is whole yet; attempt 2 begins from the start", done.stderr)
@@ -88,7 +84,7 @@ class CheckpointRolls(CheckpointTest):
         self.assertEqual(self.read("seen").split(), ["10.a", "10.b"])
 
     def test_what_comes_late_belongs_to_it_when_the_rank_has_been_somewhere_else_again(self):
-        script = """echo a > ck/10.a; echo a > ck/20.a; """ + self.wait_for("10 *whole") + """
+        script = """echo a > ck/10.a; echo a > ck/20.a; """ + self.until("10 *whole") + """
             echo late > ck/10.late; """ + self.command("checkpoints") + """ | grep " 10 " > before; echo b > ck/20.b; sleep 1"""
         self.job(script, "--keep", "9", ranks=1, pattern="ck/{step}.*")
         self.assertRegex(self.read("before"), " 10 .*(whole|superseded) *1/1 ")
@@ -102,8 +98,10 @@ class CheckpointRolls(CheckpointTest):
 
     def test_a_lost_node_is_borne_and_what_it_had_is_made_anew(self):
         self.job("for s in 10 20; do echo $s > ck/$s.a.$RANK; echo $s > ck/$s.b.$RANK; done", pattern="ck/{step}.*.{rank}", nodes=4)
+        olds = [os.path.join("holdfast-nodes/*", name) for name in os.listdir(self.path("holdfast-nodes/n2")) if "20." in name]
         self.lose("n2")
-        self.job("cat ck/20.?.$RANK >> got; sleep 2", "--resume", pattern="ck/{step}.*.{rank}", nodes=4)
+        anew = f"for look in $(seq 300); do [ -z \"$(LD_PRELOAD= ls -d {' '.join(olds)} 2> /dev/null)\" ] && break; sleep 0.1; done"
+        self.job(f"cat ck/20.?.$RANK >> got; {anew}", "--resume", pattern="ck/{step}.*.{rank}", nodes=4)
         self.assertEqual(self.read("got"), "20\n" * 4)
         self.lose("n3")
         self.job("cat ck/20.?.$RANK >> again", "--resume", pattern="ck/{step}.*.{rank}", nodes=4)
@@ -114,7 +112,7 @@ class CheckpointRolls(CheckpointTest):
     def test_a_file_may_say_that_its_checkpoint_is_complete(self):
         script = """[ -e tried ] && { cat ck/10/part* ck/10/DONE >> got; ls ck/20 2> /dev/null >> got; exit 0; }
             mkdir -p ck/10 ck/20; echo part $RANK > ck/10/part$RANK; echo part $RANK > ck/20/part$RANK
-            [ $RANK = 1 ] || exit 0; echo done > ck/10/DONE; """ + self.wait_for("10 *whole") + "; touch tried; kill -9 $$"
+            [ $RANK = 1 ] || exit 0; echo done > ck/10/DONE; """ + self.until("10 *whole") + "; touch tried; kill -9 $$"
         done = self.job(script, "--restarts", "1", pattern=PARTS, complete=DONE)
         self.assertIn("attempt 2 begins with checkpoint 10", done.stderr)
         self.assertEqual(self.read("got"), "part 0\npart 1\ndone\n" * 2)
@@ -132,7 +130,7 @@ class CheckpointRolls(CheckpointTest):
         self.assertNotEqual(self.states()[20], "whole")
 
     def test_what_ranks_write_one_after_another_is_whole_when_it_is_complete(self):
-        script = """echo $RANK >> ck/ck.10; """ + self.wait_for("10 .*protected") + """
+        script = """echo $RANK >> ck/ck.10; """ + self.until("10 .*protected") + """
             [ $RANK = 2 ] && { echo other > ck/ck.20; echo done > ck/done.10; }; true"""
         self.job(script, "--keep", "9", ranks=3, pattern="ck/ck.{step}", complete="ck/done.{step}")
         self.assertEqual(self.states()[10], "whole")
@@ -142,7 +140,7 @@ class CheckpointRolls(CheckpointTest):
 
     def test_a_file_is_complete_only_with_what_was_opened_before_it(self):
         script = """echo a > ck/10.part0; exec 3> ck/10.part1; echo done > ck/10.done; sleep 1
-            """ + self.command("checkpoints") + """ > seen 2> /dev/null; echo late >&3; exec 3>&-; """ + self.wait_for("10 *whole")
+            """ + self.command("checkpoints") + """ > seen 2> /dev/null; echo late >&3; exec 3>&-; """ + self.until("10 *whole")
         self.job(script, ranks=1, pattern="ck/{step}.part*", complete="ck/{step}.done")
         self.assertNotIn("whole", self.read("seen"))
         self.assertEqual(self.states(), {10: "whole"})
@@ -159,7 +157,7 @@ int main(int argc, char **argv) { return !holdfast_present() || argc < 2 || hold
         subprocess.run(["cc", "-Wall", "-Werror", "-std=c99", "-I", INCLUDE, "-o", "say", "say.c"], cwd=self.dir, check=True)
         script = """[ -e tried ] && { cat ck/* >> got; exit 0; }
             [ $RANK = 0 ] && { echo a > ck/10.part0; echo b > ck/10.part1; }
-            ./say 10 || exit 9; [ $RANK = 1 ] && { """ + self.wait_for("10 *whole") + "; touch tried; kill -9 $$; }; true"
+            ./say 10 || exit 9; [ $RANK = 1 ] && { """ + self.until("10 *whole") + "; touch tried; kill -9 $$; }; true"
         done = self.job(script, "--restarts", "1", pattern="ck/{step}.part*")
         self.assertIn("attempt 2 begins with checkpoint 10", done.stderr)
         self.assertEqual(self.read("got"), "a\nb\n" * 2)

@@ -9,13 +9,18 @@ from command import BINARY
 OF_ALL = "ck/ck.{step}"
 SHARED = "shared:ck/ck.{step}"
 WHOLE = "".join(c * 999 + "!" for c in "ABC")
-# One of several processes: it writes its part of the file where the others write theirs.
+THERE = "there() { until [ -e $1 ]; do sleep 0.05; done; }; "  # in a script: what waits for a file
+# One of several processes: it writes its part of the file where the others write theirs. It has it open for some seconds, or until a file is there.
 PART = """
 import os, sys, time
-name, part, parts, stays = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+name, part, parts, stays = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 fd = os.open(name, os.O_RDWR | os.O_CREAT, 0o644)
 os.pwrite(fd, bytes([65 + part]) * 1000, part * 1000)
-time.sleep(stays)
+if stays[0].isdigit():
+    time.sleep(float(stays))
+else:
+    open("open." + sys.argv[2], "w").close()
+    while not os.path.exists(stays): time.sleep(0.02)
 os.pwrite(fd, b"!", part * 1000 + 999)
 os.close(fd)
 """
@@ -44,9 +49,6 @@ class CheckpointSharing(CheckpointTest):
     def job(self, script, *options, ranks=1, pattern=OF_ALL, **more):
         return self.run_job(script, "--drain", "none", *options, ranks=ranks, pattern=pattern, nodes=3, scheme="rs:2+1", **more)
 
-    def until(self, what):
-        return f"for i in $(seq 100); do env -u LD_PRELOAD {BINARY} checkpoints 2> /dev/null | grep -q '{what}' && break; sleep 0.1; done"
-
     @staticmethod
     def at_once(script, ranks):
         """The script as the ranks run it side by side."""
@@ -68,8 +70,8 @@ class CheckpointSharing(CheckpointTest):
         self.assertEqual(self.read("ck/ck.10"), whole)
 
     def test_it_is_closed_when_the_last_has_closed_it(self):
-        script = f"""{sys.executable} part.py ck/ck.10 0 2 3 & sleep 0.5; {sys.executable} part.py ck/ck.10 1 2 0
-            sleep 1; env -u LD_PRELOAD {BINARY} checkpoints > seen 2> /dev/null; wait"""
+        script = THERE + f"""{sys.executable} part.py ck/ck.10 0 2 looked & there open.0; {sys.executable} part.py ck/ck.10 1 2 0
+            sleep 1; env -u LD_PRELOAD {BINARY} checkpoints > seen 2> /dev/null; touch looked; wait"""
         self.job(script)
         self.assertRegex(self.read("seen"), "10 *writing")
         self.assertEqual(self.states(), {10: "whole"})
@@ -85,8 +87,8 @@ class CheckpointSharing(CheckpointTest):
         self.assertEqual(self.read("got"), "one\n")
 
     def test_one_that_is_killed_after_another_has_closed_it_leaves_it_torn(self):
-        self.killed("""sh -c 'exec 4<> ck/ck.20; echo half >&4; sleep 1; kill -9 $$' & sleep 0.3
-            (exec 3<> ck/ck.20; echo mine >&3); wait""")
+        self.killed(f"""{THERE} sh -c '{THERE} exec 4<> ck/ck.20; echo half >&4; touch open; there closed; kill -9 $$' & there open
+            (exec 3<> ck/ck.20; echo mine >&3); touch closed; wait""")
 
     def test_one_that_is_killed_before_another_closes_it_leaves_it_torn(self):
         self.killed("exec 3<> ck/ck.20; sh -c 'exec 4<> ck/ck.20; echo half >&4; kill -9 $$'; echo mine >&3; exec 3>&-")
@@ -108,8 +110,8 @@ class CheckpointSharing(CheckpointTest):
     # Of several nodes.
 
     def test_a_second_node_is_refused_by_name(self):
-        script = """[ $RANK = 0 ] && { (exec 3> ck/ck.10; sleep 3; echo by 0 >&3) & sleep 0.5; exit 0; }
-            echo by 1 > ck/ck.10 && echo wrong >> got; sleep 3; true"""
+        script = THERE + """[ $RANK = 0 ] && { (exec 3> ck/ck.10; touch open; there tried; echo by 0 >&3; exec 3>&-; touch closed) & there open; exit 0; }
+            echo by 1 > ck/ck.10 && echo wrong >> got; touch tried; there closed"""
         done = self.job(script, ranks=2)
         self.assertRegex(done.stderr, "/ck/ck.10 is open to write on node n1, and two nodes cannot write it at once: "
                                       "put 'shared:' before its pattern if ranks write one file, else put {rank} into its name")
@@ -119,8 +121,9 @@ class CheckpointSharing(CheckpointTest):
         self.assertEqual(self.read("got"), "by 0\n")
 
     def test_two_nodes_that_begin_it_at_once_leave_one_of_them_or_none(self):
-        script = """[ $RANK = 0 ] && { (until [ -e go ]; do :; done; exec 3> ck/ck.10 && { echo by 0 >> got; sleep 2; echo by 0 >&3; }) & exit 0; }
-            touch go; (exec 3> ck/ck.10 && { echo by 1 >> got; sleep 2; echo by 1 >&3; }); sleep 3; true"""
+        script = THERE + """writes() { echo by $RANK >> got; touch tried.$RANK; there tried.$1; echo by $RANK >&3; }
+            [ $RANK = 0 ] && { (until [ -e go ]; do :; done; writes 1 3> ck/ck.10; touch tried.0 ended) & exit 0; }
+            touch go; writes 0 3> ck/ck.10; touch tried.1; there ended"""
         open(self.path("got"), "w").close()
         done = self.job(script, ranks=2, expect=None)
         winners = self.read("got").splitlines()
@@ -143,7 +146,7 @@ class CheckpointSharing(CheckpointTest):
         self.assertEqual(self.read("got"), WHOLE)
 
     def test_so_it_is_by_all_at_once(self):
-        self.job("python3 part.py ck/ck.10 $RANK 3 2 & [ $RANK = 2 ] && sleep 4; true", ranks=3, pattern=SHARED)
+        self.job(self.at_once("python3 part.py ck/ck.10 $RANK 3 2", 3), ranks=3, pattern=SHARED)
         self.assertEqual(self.states(), {10: "whole"})
         self.holdfast("checkpoints", "--drain", "10")
         self.assertEqual(self.read("ck/ck.10"), WHOLE)
