@@ -3,11 +3,16 @@ import glob
 import os
 import shutil
 import subprocess
+import sys
 import time
 import unittest
 
 from checkpoint_test import CheckpointTest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tools"))
+import faultfs
+
+FAULTFS = os.environ.get("HOLDFAST_FAULTFS") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/bin/faultfs")
 PLAIN = "for look in $(seq 300); do env -u LD_PRELOAD test -e ck/ck.{0}.0 && break; sleep 0.1; done"  # in a job's script: until that one is drained
 
 
@@ -187,6 +192,17 @@ class CheckpointDrains(CheckpointTest):
             self.holdfast("checkpoints", "--drop", "5")
             for step in (2, 4, 5):
                 os.remove(self.path(f"ck/ck.{step}.0"))
+
+    def test_one_that_was_being_drained_at_the_jobs_end_makes_room_as_others_do(self):
+        os.rmdir(self.path("ck"))
+        mount = faultfs.Mount(FAULTFS, self.dir, "ck")
+        self.addCleanup(mount.end)
+        if not mount.works():
+            self.skipTest("faultfs cannot mount here")
+        mount.order("fsync delay 3000 count=1")
+        begun = "for look in $(seq 300); do [ -n \"$(LD_PRELOAD= ls -A ck | grep holdfast-drain)\" ] && break; sleep 0.1; done"
+        done = self.run_job(f"{self.written(1, 2)}; {begun}; echo step 3 > ck/ck.3.0", "--drain", "every:2", "--keep", "1")
+        self.assertEqual((self.states(), done.stderr.count("is drained")), ({2: "drained", 3: "whole"}, 2), done.stderr)
 
     def test_a_checkpoint_that_cannot_be_drained_is_named_and_the_run_ends_so(self):
         os.mkdir(self.path("ck/ck.1.0"))

@@ -37,6 +37,7 @@
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/drainer.hpp"
+#include "cli/job/drop_old.hpp"
 #include "cli/job/live_runs.hpp"
 #include "cli/job/plain_before.hpp"
 #include "cli/job/protectors.hpp"
@@ -171,11 +172,7 @@ class Caretaker {
     std::erase_if(old, [this](const checkpoint::Protected& one) {
       return drainer_.needs(one.version) || (keeps_beginning_ && (is_of_beginning(one.version) || is_held(one.version)));
     });
-    for (const std::vector<layout::Manifest>& files : surveyor_.stores_of(old)) {
-      (void)checkpoint::drop(files, run_.attempt, settings_);
-      for (const layout::Manifest& file : files)
-        if (file.version->attempt >= first_attempt_ && !file.version->roll) before_.replaced(file.version->file);
-    }
+    drop_old(surveyor_, old, run_, settings_, first_attempt_, before_);
   }
 
   bool is_of_beginning(const layout::Version& version) const { return run_.from && is_of(version, run_.id, *run_.from); }
@@ -568,10 +565,18 @@ class Attempts {
     for (const Status& remark : checkpoint::roll_ended(run_, settings_)) say("holdfast: {}\n", remark.sentence());
   }
 
+  // What was being drained when the others went, at the attempt's end, is too old by now as well.
+  void finish_drains() {
+    if (!drainer_.finish()) return;
+    Surveyor surveyor(settings_.local, settings_.deadline_ms, passed_over_);
+    if (const auto all = surveyor.look_at_versions())
+      drop_old(surveyor, to_drop(*all, run_.id, size_t(options_.keep)), run_, settings_, first_attempt_, before_);
+  }
+
   // The program has ended well: what it closed is protected, and the last checkpoint is at its paths, or it is said why not.
   int finish() {
     catch_interrupts();
-    drainer_.finish();
+    finish_drains();
     const auto survey = look_at_end();
     if (!survey) return fail(survey.status(), exit_not_protected);
     const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
@@ -687,7 +692,7 @@ class Attempts {
 
   void give_up() {
     catch_interrupts();
-    drainer_.finish();
+    finish_drains();
     const auto survey = Surveyor(settings_.local, settings_.deadline_ms, damaged_).look(run_.id);
     if (!survey) return;
     const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);

@@ -169,13 +169,15 @@ bool Drainer::needs(const layout::Version& version) const {
          std::any_of(again_.begin(), again_.end(), [&](const auto& order) { return has_it(order.second.checkpoint); });
 }
 
-void Drainer::finish() {
+bool Drainer::finish() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  if (!thread_.joinable()) return false;
+  thread_.join();
+  return true;
 }
 
 bool Drainer::drain_last(const Checkpoint& last, const Survey& survey) {

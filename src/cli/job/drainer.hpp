@@ -38,7 +38,7 @@ Result<checkpoint::Drained> drain_to_own_paths(const checkpoint::Checkpoint& whi
 class Drainer {
  public:
   Drainer(const Settings& settings, const DrainWhich& which) : settings_(settings), which_(which) {}
-  ~Drainer() { finish(); }
+  ~Drainer() { (void)finish(); }
   Drainer(const Drainer&) = delete;
 
   // From whoever looks at the versions while the job runs, before old ones are dropped. `run`, `first_attempt`: whose checkpoints count.
@@ -47,8 +47,8 @@ class Drainer {
   bool drains() const { return which_.any; }
   // It has its turn and is to stay for that long.
   bool needs(const layout::Version& version) const;
-  // Waits until those that had their turn are drained.
-  void finish();
+  // Waits until those that had their turn are drained. False where none had.
+  bool finish();
   // In the caller, once finished. True where it is at its paths now.
   bool drain_last(const checkpoint::Checkpoint& last, const checkpoint::Survey& survey);
 
