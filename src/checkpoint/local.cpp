@@ -278,10 +278,12 @@ std::string opener_of(int process, uint64_t began_ticks) { return fmt::format("{
 
 }  // namespace
 
-std::string this_process() {
-  const auto facts = process_facts(::getpid());
-  return opener_of(::getpid(), facts ? facts->began_ticks : 0);
+std::string process_name(int process) {
+  const auto facts = process_facts(process);
+  return opener_of(process, facts ? facts->began_ticks : 0);
 }
+
+std::string this_process() { return process_name(::getpid()); }
 
 bool is_running(const std::string& process) {
   const int number = std::atoi(process.c_str());
@@ -321,6 +323,28 @@ std::vector<std::string> LocalFiles::openers(const LocalName& name) const {
 bool LocalFiles::is_open_to_others(const LocalName& name, const std::string& who) const {
   const auto all = openers(name);
   return std::any_of(all.begin(), all.end(), [&](const std::string& one) { return one != who; });
+}
+
+// A few locks for all paths. The kernel takes one back from a process that dies.
+Result<Descriptor> LocalFiles::take_turn(const std::string& file, std::chrono::milliseconds patience) const {
+  constexpr unsigned locks = 256;
+  constexpr std::chrono::milliseconds look_again(1);
+  const std::string path = fmt::format("{}/{}{}", directory_, turn_begins, coding::xxh3(file.data(), file.size(), 0) % locks);
+  const auto open = [&] { return Descriptor(catalog::environment().openat(AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)); };
+  Descriptor turn = open();
+  if (!turn && errno == ENOENT) {
+    HF_TRY(make_all());
+    turn = open();
+  }
+  if (!turn) return Status::from_errno(errno, path);
+  const auto until = catalog::environment().now() + patience;
+  while (catalog::environment().lock_whole(turn.get()) != 0) {
+    if (errno != EAGAIN && errno != EACCES) break;
+    if (catalog::environment().now() > until)
+      return Status(Kind::busy, file + ": another process of this node has been opening or closing it for too long; is it stopped?", EBUSY);
+    catalog::environment().wait(look_again);
+  }
+  return turn;
 }
 
 // In another namespace of processes one that lives is not seen: then the kernel says that somebody writes. It also says so for a moment of one that was

@@ -3,6 +3,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "catalog/environment.hpp"
 #include "checkpoint/open_directories.hpp"
 #include "checkpoint/run.hpp"
 #include "layout/manifest.hpp"
@@ -29,6 +31,7 @@ inline constexpr const char* unread_directory = "unread";           // beside th
 inline constexpr const char* why_ending = ".why";                   // of the note beside a failed file
 inline constexpr std::string_view team_begins = "team.";            // beside the states: what a team of a redundant job has not closed yet
 inline constexpr std::string_view scratch_begins = "coming.";       // beside the states: LocalFiles::scratch
+inline constexpr std::string_view turn_begins = "turn.";            // beside the states: LocalFiles::take_turn
 inline constexpr std::string_view described_begins = "described.";  // ... files of a version's size without its content
 inline constexpr std::string_view seen_begins = "seen.";            // ... the same of one that is being written on the nodes' targets
 inline constexpr const char* started_anew = "anew";                 // beside the states, where names may have been lost with the power
@@ -137,6 +140,9 @@ class LocalFiles {
   Status opened(const LocalName& name, const std::string& who) const;
   void no_longer(const LocalName& name, const std::string& who) const;
   bool is_open_to_others(const LocalName& name, const std::string& who) const;
+  // Alone among this node's processes, until the descriptor goes: between what is seen of a file and what is made of that no other one begins or closes
+  // it. Kind::busy where another one has been at it for longer than `patience`. Where the file system has no locks there are no turns.
+  Result<catalog::Descriptor> take_turn(const std::string& file, std::chrono::milliseconds patience) const;
   // Somebody goes on with what those have left who are dead by now.
   void forget_dead(const LocalName& name) const;
 
@@ -199,6 +205,7 @@ class LocalFiles {
 };
 
 // A process and no other that gets its number: it stays the same over an exec.
+std::string process_name(int process);
 std::string this_process();
 bool is_running(const std::string& process);  // in this namespace of processes
 

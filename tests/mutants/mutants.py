@@ -122,7 +122,9 @@ class Build:
         source = os.path.realpath(source)
         if source in self.commands:
             return source
-        return self.lumps.get(source) or sys.exit(f"mutants: nothing compiles {source}")
+        if source not in self.lumps:
+            raise Stale(f"nothing compiles {source}")
+        return self.lumps[source]
 
     def command_of(self, unit):
         command = shlex.split(self.commands[unit])
@@ -215,8 +217,8 @@ class Build:
 
 
 def is_lump(unit):
-    """Of a room: the front ends' are no part of the simulator."""
-    return re.search(r"/holdfast_room_\w+\.dir/Unity/", unit) is not None
+    """Of a room, or of the calls on checkpoints: the front ends' others are no part of the simulator."""
+    return re.search(r"/(holdfast_room_\w+|checkpoint_calls)\.dir/Unity/", unit) is not None
 
 
 def sources_of(lump):

@@ -164,37 +164,41 @@ Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_a
 }
 
 // All of it, or nothing.
-Status Checkpoints::State::copy_to(checkpoint::State to, const LocalName& name, const std::string& from, bool keep_existing) const {
+Status Checkpoints::State::copy_to(checkpoint::State to, const LocalName& name, const std::string& from) const {
   const auto text = checkpoint::encode(name);
   if (!text) return text.status();
   const std::string half = files.scratch();
   Status status = checkpoint::copy_file(from, half);
-  if (status) status = catalog::move(half, files.path(to, name), keep_existing);
+  if (status) status = catalog::move(half, files.path(to, name));
   if (!status) (void)catalog::unlink_file(half);
   return status;
 }
 
-// Of an open that leaves nothing of what was there no other node is asked where that was written here. The program waits for no network.
+// The program waits for no network where what is seen here says all.
 Result<Checkpoints::Sight> Checkpoints::State::look_to_write(const File& file, int flags, Listed& here) {
-  const bool is_anew = (flags & O_CREAT) && (flags & O_TRUNC) && !(flags & O_EXCL);
   here = files.listed();
-  if (is_anew && is_all_here(file) && !here.newest(file.path))
+  if (decides_here(file, flags)) {
+    if (const auto newest = here.newest(file.path)) return Sight{Sight::local, files.path(newest->state, newest->name)};
     return Sight{plain.has(file.path) && !here.hidden_number(file.path) ? Sight::as_without : Sight::absent, ""};
-  auto sight = look_locked(file);
-  here = files.listed();
-  return sight;
+  }
+  for (int turn = 1;; ++turn) {
+    auto sight = look_locked(file);
+    here = files.listed();
+    if (!sight || turn == most_turns) return sight;
+    const auto seen = sight->what == Sight::local ? checkpoint::decode_local_name(catalog::name_of(sight->path)) : std::nullopt;
+    const auto newest = here.newest(file.path);
+    if (seen == (newest ? std::optional(newest->name) : std::nullopt)) return sight;  // else another one has closed it in between
+  }
 }
 
-// The name of the version that this open writes, whose file is in "writing" from then on.
-// `joins`: others have it open, or had.
-Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t mode, bool& joins) {
+Result<Checkpoints::State::Beginning> Checkpoints::State::see(const File& file, int flags) {
   Listed here;
-  auto name = begin_after(here, file, flags, mode, joins);
-  if (name && before_in_its_place(*name, here)) second.insert(name->file);
-  return name;
+  auto begun = see_in(here, file, flags);
+  if (begun && before_in_its_place(begun->name, here)) second.insert(begun->name.file);
+  return begun;
 }
 
-Result<LocalName> Checkpoints::State::begin_after(Listed& here, const File& file, int flags, mode_t mode, bool& joins) {
+Result<Checkpoints::State::Beginning> Checkpoints::State::see_in(Listed& here, const File& file, int flags) {
   auto sight = look_to_write(file, flags, here);
   if (!sight) return sight.status();
   const bool there = sight->what == Sight::local || (sight->what == Sight::as_without && catalog::look(file.path, true).ok());
@@ -204,39 +208,90 @@ Result<LocalName> Checkpoints::State::begin_after(Listed& here, const File& file
   // after this error.
   if (there && !(flags & O_TRUNC) && file.named.rank >= ranks) return Status(Kind::read_only, "", EROFS);
   const auto now = here.newest(file.path);
-  joins = now && now->state == checkpoint::State::writing;
+  const bool joins = now && now->state == checkpoint::State::writing;
   if (joins) files.forget_dead(now->name);
   if (joins && run.teams > 1 && files.is_open_to_others(now->name, who()))
     return Status(Kind::busy,
                   file.path +
                       ": another rank has it open to write, and with --replicas one writes it after the other: let each rank write a file of its own",
                   EBUSY);
-  if (joins) return now->name;
+  if (joins) return Beginning{.name = now->name, .joins = true, .newest = now->name};
   HF_TRY(files.make());
-  const auto next = next_name_of(file, !there || (flags & O_TRUNC), here);
+  auto next = next_name_of(file, !there || (flags & O_TRUNC), here);
   if (!next) return next.status();
-  const LocalName& name = *next;
-  const std::string path = files.path(checkpoint::State::writing, name);
-  if (path.empty()) return checkpoint::encode(name).status();
-  if (!there || (flags & O_TRUNC)) begins(name.step);
+  HF_TRY(checkpoint::encode(*next).status());
+  Beginning begun{.name = std::move(*next), .newest = now ? std::optional(now->name) : std::nullopt};
+  if (!there || (flags & O_TRUNC)) begins(begun.name.step);
   if (there && !(flags & O_TRUNC)) {
-    // The last version stays until this one is whole: it begins as a copy.
-    for (;;) {
-      const std::string from = sight->what == Sight::local ? sight->path : file.path;
-      const Status copied = copy_to(checkpoint::State::writing, name, from, true);
-      if (copied.kind() != Kind::not_found) return copied ? Result<LocalName>(name) : copied;
-      // It has gone on to its next state meanwhile.
-      sight = look_locked(file);
-      if (!sight) return sight.status();
-      if (sight->what != Sight::local || sight->path == from) return copied;
-    }
+    HF_TRY(copy_last(begun, file, std::move(*sight)));
+  } else if (there) {
+    const auto before = catalog::look(sight->what == Sight::local ? sight->path : file.path, true);
+    if (before) begun.mode = before->mode & 0777;
   }
-  (void)catalog::make_with_parents(catalog::parent_of(file.path));
-  const catalog::Descriptor made(files.make_for_program(path, mode));
+  return begun;
+}
+
+// The last version stays until this one is whole: it begins as a copy.
+Status Checkpoints::State::copy_last(Beginning& begun, const File& file, Sight sight) {
+  begun.half = files.scratch();
+  for (;;) {
+    const std::string from = sight.what == Sight::local ? sight.path : file.path;
+    const Status copied = checkpoint::copy_file(from, begun.half);
+    if (copied) return copied;
+    (void)catalog::unlink_file(begun.half);
+    if (copied.kind() != Kind::not_found) return copied;
+    // It has gone on to its next state meanwhile.
+    auto again = look_locked(file);
+    if (!again) return again.status();
+    if (again->what != Sight::local || again->path == from) return copied;
+    sight = std::move(*again);
+  }
+}
+
+// By another process of this node, which has begun the same version meanwhile, has closed what was found open, or has written on.
+bool Checkpoints::State::is_overtaken(Beginning& begun) const {
+  const Listed now = files.listed();
+  const auto newest = now.newest(begun.name.file);
+  if (!begun.joins)
+    return (newest ? std::optional(newest->name) : std::nullopt) != begun.newest || now.last_number(begun.name.file) >= begun.name.number;
+  if (!newest || newest->state != checkpoint::State::writing || newest->name.number != begun.name.number) return true;
+  begun.name = newest->name;  // which may have been truncated, and is of a later step then
+  return false;
+}
+
+Status Checkpoints::State::put_in_place(const Beginning& begun, mode_t mode, catalog::Descriptor& turn) {
+  const std::string path = files.path(checkpoint::State::writing, begun.name);
+  if (begun.joins) return {};
+  if (!begun.half.empty()) return catalog::move(begun.half, path, true);
+  (void)catalog::make_with_parents(catalog::parent_of(begun.name.file));
+  catalog::Descriptor made(files.make_for_program(path, mode));
+  if (!made && errno == EMFILE) {  // the number that the turn has may be the last one
+    turn = {};
+    made = catalog::Descriptor(files.make_for_program(path, mode));
+  }
   if (!made) return Status::from_errno(errno, path);
-  const auto before = there ? catalog::look(sight->what == Sight::local ? sight->path : file.path, true) : Status(Kind::not_found, "");
-  if (before) (void)catalog::environment().fchmod(made.get(), before->mode & 0777);  // it is the same file to the program
-  return name;
+  if (begun.mode) (void)catalog::environment().fchmod(made.get(), *begun.mode);
+  return {};
+}
+
+// The name of the version that this open writes, whose file is in "writing" from then on, and stays there: whoever else closes it leaves it to this process.
+// Nothing where another one has come in between. `joins`: others have it open, or had.
+Result<std::optional<LocalName>> Checkpoints::State::begin(const File& file, int flags, mode_t mode, bool& joins) {
+  auto turn = decides_here(file, flags) ? files.take_turn(file.path, patience()) : Result<catalog::Descriptor>(catalog::Descriptor());
+  if (!turn) return turn.status();
+  const bool is_alone = bool(*turn);
+  auto begun = see(file, flags);
+  if (!begun) return begun.status();
+  if (!is_alone) turn = files.take_turn(file.path, patience());
+  Status status = turn.status();
+  bool overtaken = status && !is_alone && is_overtaken(*begun);
+  if (status && !overtaken) status = put_in_place(*begun, mode, *turn);
+  overtaken |= status.kind() == Kind::exists && !(flags & O_EXCL);  // where there are no turns
+  if (status && !overtaken) status = files.opened(begun->name, who());
+  if ((!status || overtaken) && !begun->half.empty()) (void)catalog::unlink_file(begun->half);
+  joins = begun->joins;
+  if (overtaken) return std::optional<LocalName>();
+  return status ? Result<std::optional<LocalName>>(std::move(begun->name)) : status;
 }
 
 int Checkpoints::open_alone(const File& file, int flags, mode_t mode, Status& status) {
@@ -247,41 +302,46 @@ int Checkpoints::open_alone(const File& file, int flags, mode_t mode, Status& st
   for (int turn = 1;; ++turn) {
     bool joins = false;
     auto name = state_->begin(file, flags, flags & O_CREAT ? mode : 0600, joins);
-    if (name && may_be_others && !joins) name = state_->check_alone(file, *name);
-    const int fd = name ? state_->open_written(*name, flags, joins) : -1;
-    if (fd >= 0) {
-      state_->written[fd] = {std::move(*name), ::getpid()};
-      mark(fd, true);
-      return fd;
-    }
-    // Another process of this node has begun it in between, or has closed what was found open.
-    const bool overtaken = name ? errno == ENOENT : name.status().kind() == Kind::exists && !(flags & O_EXCL);
-    if (overtaken && turn < most_turns) continue;
-    if (!name) errno = (status = name.status()).to_errno();
-    return -1;
+    if (name && !*name && turn < most_turns) continue;
+    if (name && !*name) name = Status(Kind::busy, file.path + ": other processes open and close it all the time", EBUSY);
+    if (name && may_be_others && !joins) status = state_->check_alone(file, **name);
+    if (!name) status = name.status();
+    if (!status) return errno = status.to_errno(), -1;
+    const int fd = state_->open_written(**name, flags, joins);
+    if (fd < 0 && errno == ENOENT && turn < most_turns) continue;  // another process has truncated it since: it is of a later step
+    if (fd < 0) return fd;
+    state_->written[fd] = {std::move(**name), ::getpid()};
+    mark(fd, true);
+    return fd;
   }
 }
 
 // Two nodes that begin a file at the same time see each other, and both are refused.
-Result<LocalName> Checkpoints::State::check_alone(const File& file, LocalName name) {
+Status Checkpoints::State::check_alone(const File& file, const LocalName& name) {
   const auto others = checkpoint::look_elsewhere(file.path, node, run, settings);
-  if (others.writing.empty()) return name;
-  if (!files.is_open_to_others(name, who())) (void)catalog::unlink_file(files.path(checkpoint::State::writing, name));
+  if (others.writing.empty()) return {};
+  give_up(name);
   return checkpoint::refuse_beside(others.writing, file.path);
 }
 
-// Who else closes it meanwhile leaves it to this process.
+// What this process has just begun.
+void Checkpoints::State::give_up(const LocalName& name) {
+  const auto turn = files.take_turn(name.file, patience());
+  files.no_longer(name, who());
+  if (!files.is_open_to_others(name, who())) (void)catalog::unlink_file(files.path(checkpoint::State::writing, name));
+}
+
 int Checkpoints::State::open_written(const LocalName& name, int flags, bool joins) {
-  if (const Status noted = files.opened(name, who()); !noted) return errno = noted.to_errno(), -1;
   const int fd = checkpoint::open_for_program(files.path(checkpoint::State::writing, name), flags & ~(O_CREAT | O_EXCL), 0);
   if (fd >= 0 || open_elsewhere(name)) return fd;
   const int error = errno;
   if (joins) (void)close_file(name);
-  else files.no_longer(name, who());
+  else give_up(name);
   return errno = error, -1;
 }
 
 const std::string& Checkpoints::State::who() {
+  if (!given_process.empty()) return given_process;
   if (who_began != ::getpid()) who_began = ::getpid(), who_is = checkpoint::this_process();
   return who_is;
 }
@@ -335,6 +395,7 @@ std::string Checkpoints::closed(int fd, bool given_up) {
 
 // The last process that has it open says that it is complete.
 Status Checkpoints::State::close_file(const LocalName& name) {
+  const auto turn = files.take_turn(name.file, patience());  // without one it is closed all the same
   files.no_longer(name, who());
   if (files.is_open_to_others(name, who())) return {};
   const Status moved = move_to_closed(name);
@@ -535,6 +596,8 @@ Status Checkpoints::take_alone(const std::string& plain, const File& to) {
   if (!state) return state.status();
   if (checkpoint::has_writers(plain)) return State::still_written(plain);
   HF_TRY(state_->files.make());
+  const auto turn = state_->files.take_turn(to.path, state_->patience());
+  if (!turn) return turn.status();
   const State::Listed here = state_->files.listed();
   const auto next = state_->next_name_of(to, true, here);
   if (!next) return next.status();

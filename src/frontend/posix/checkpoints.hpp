@@ -35,6 +35,7 @@ class Checkpoints {
     int team = 0;
     redundant::Replica* replica = nullptr;                        // null: this process's
     std::optional<checkpoint::Run::From> resumes = std::nullopt;  // of a team that was started again
+    std::string process = {};                                     // its name in "openers"; empty: this one's
   };
   static std::unique_ptr<Checkpoints> make(const Settings& settings, checkpoint::Patterns patterns, checkpoint::Run run, const Rank& rank);
 

@@ -1,10 +1,12 @@
 // What Checkpoints keeps, for the sources that it is written in: opens and closes (checkpoints.cpp), what is to be seen (checkpoints_look.cpp), and files
 // that several ranks write (checkpoints_together.cpp).
 #pragma once
+#include <fcntl.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -48,7 +50,8 @@ struct Checkpoints::State {
         parts(files),
         plain(run, node, settings),
         given_replica(here.replica),
-        resumes(here.resumes) {}
+        resumes(here.resumes),
+        given_process(here.process) {}
 
   struct Written {
     LocalName name;
@@ -75,6 +78,8 @@ struct Checkpoints::State {
   using Listed = checkpoint::LocalFiles::Listed;
   bool is_shared(const File& file) const { return patterns.are_shared(file.named.part) || together.contains(file.path); }
   bool is_of_all(const File& file) const { return is_shared(file) || !patterns.have_rank(file.named.part); }
+  // Of an open that leaves nothing of what was there no other node is asked.
+  bool decides_here(const File& file, int flags) const { return (flags & O_CREAT) && (flags & O_TRUNC) && !(flags & O_EXCL) && is_all_here(file); }
   // A file of this rank alone, of which nothing was there when the attempt began: what there is of it was written on this node.
   bool is_all_here(const File& file) const {
     const bool is_of_before = run.from && !run.from->drained && (!patterns.have_step() || run.from->step == file.named.step);
@@ -97,10 +102,24 @@ struct Checkpoints::State {
   Result<Sight> look_locked(const File& file, bool fetches = true);
   Result<Sight> look_to_write(const File& file, int flags, Listed& here);
   Result<catalog::Descriptor> open_seen(const File& file, Sight sight);
-  Result<LocalName> begin(const File& file, int flags, mode_t mode, bool& joins);
-  Result<LocalName> begin_after(Listed& here, const File& file, int flags, mode_t mode, bool& joins);
-  Result<LocalName> check_alone(const File& file, LocalName name);
+  // What an open is to write: a file that others have open, or a new one.
+  struct Beginning {
+    LocalName name;
+    bool joins = false;                 // others have it open, or had
+    std::optional<LocalName> newest{};  // as it was seen
+    std::string half{};                 // a copy of that, where it is updated; it lies in no state yet
+    std::optional<mode_t> mode{};       // of what it is written over: it is the same file to the program
+  };
+  Result<Beginning> see(const File& file, int flags);
+  Result<Beginning> see_in(Listed& here, const File& file, int flags);
+  Status copy_last(Beginning& begun, const File& file, Sight sight);
+  bool is_overtaken(Beginning& begun) const;
+  Status put_in_place(const Beginning& begun, mode_t mode, catalog::Descriptor& turn);
+  Result<std::optional<LocalName>> begin(const File& file, int flags, mode_t mode, bool& joins);
+  Status check_alone(const File& file, const LocalName& name);
+  void give_up(const LocalName& name);
   int open_written(const LocalName& name, int flags, bool joins);
+  std::chrono::milliseconds patience() const { return std::chrono::milliseconds(settings.lock_patience_ms); }
   Result<LocalName> next_name(const File& file, bool written_anew, const Listed& here) const;
   // `before`: the path of another file that the pool has in its place.
   Result<LocalName> next_name_in_pool(const File& file, bool written_anew, std::string* before = nullptr);
@@ -125,7 +144,7 @@ struct Checkpoints::State {
   Status hide(const File& file, const LocalName& name);
   Status close_file(const LocalName& name);
   Status move_to_closed(const LocalName& name);
-  Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from, bool keep_existing = false) const;
+  Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from) const;
   Status link_to_closed(const LocalName& name, const std::string& from) const;
   bool open_elsewhere(const LocalName& name) const;
   const std::string& who();
@@ -175,6 +194,7 @@ struct Checkpoints::State {
   checkpoint::PlainFiles plain;
   redundant::Replica* const given_replica;
   const std::optional<checkpoint::Run::From> resumes;
+  const std::string given_process;
   pid_t who_began = -1;  // the process whose name in "openers" that is
   std::string who_is;
   std::mutex mutex;
