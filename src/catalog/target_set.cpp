@@ -71,14 +71,22 @@ Status check_width(size_t members, const Settings& settings) {
                                            *settings.protect, *width, members == 1 ? "is" : "are", members));
 }
 
+// "n1:dir" is a directory here, for a node's path begins with a slash. Who has forgotten that is told.
+std::string hint_of_node(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const size_t colon = name.find(':');
+  if (colon == std::string::npos || !names_a_node(name.substr(0, colon) + ":/")) return "";
+  return fmt::format("; a directory of the node {0} is written with its whole path: {0}:/...", name.substr(0, colon));
+}
+
 // Every directory must be there and empty before it becomes a target.
 Status check_can_become_targets(const std::vector<Probe>& probes) {
   for (const Probe& probe : probes) {
     if (!probe.reachable() && probe.status.kind() == Kind::not_found)
       return Status(Kind::not_found,
                     fmt::format("target directory {} does not exist, and no reachable target set names it; bring it back (is a mount missing?), make "
-                                "it for a new set (mkdir -p {}), or leave it out of --targets",
-                                probe.path, probe.path),
+                                "it for a new set (mkdir -p {}), or leave it out of --targets{}",
+                                probe.path, probe.path, hint_of_node(probe.path)),
                     ENOENT);
     if (!probe.reachable())
       return Status(probe.status.kind(), fmt::format("target directory {} cannot be used: {}; mend it or leave it out of "

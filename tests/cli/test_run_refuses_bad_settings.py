@@ -26,6 +26,7 @@ class RunRefuses(CommandTest):
     def test_a_target_that_does_not_exist(self):
         self.make_targets(1)
         self.refused("--protect", "mirror:2", "--targets", "t0,nowhere", words=["nowhere", "does not exist"])
+        self.refused("--protect", "mirror:2", "--targets", "n1:dir,n2:dir", words=["n1:dir", "a directory of the node n1 is written with its whole path: n1:/..."])
 
     def test_fewer_targets_than_the_scheme_is_wide(self):
         targets = self.make_targets(5)
