@@ -1,4 +1,5 @@
 """What the tests of the command share: a directory of its own for each test, targets in it, and the command itself."""
+import contextlib
 import ctypes
 import glob
 import json
@@ -24,6 +25,24 @@ def interrupted_with_its_test():
     """For Popen's preexec_fn: a `holdfast run` whose test is ended, by ctest's limit of time, ends with all its processes as by Ctrl-C."""
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGINT)
+
+
+class Rests:
+    """The programs of a job rest longer than they say until they are hurried (tests/tools/rests.c): what a test does meanwhile has time for that."""
+
+    def __init__(self, directory, times=6):
+        self.file, self.times = directory + ".hurry", times
+
+    def variables(self, env):
+        library = os.environ.get("HOLDFAST_RESTS")
+        return {"LD_PRELOAD": ":".join(filter(None, [env.get("LD_PRELOAD"), library])), "RESTS": str(self.times), "RESTS_UNTIL": self.file} if library else {}
+
+    def begin(self):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.file)
+
+    def hurry(self):
+        open(self.file, "wb").close()
 
 
 def interrupt(job, patience=30):

@@ -1,9 +1,11 @@
 """What the tests of `holdfast run --replicas` share: jobs that are there several times."""
 import json
+import os
+import signal
 import subprocess
 import time
 
-from command import CommandTest, interrupt, interrupted_with_its_test
+from command import CommandTest, Rests, interrupt, interrupted_with_its_test
 
 
 class ReplicatedTest(CommandTest):
@@ -11,6 +13,9 @@ class ReplicatedTest(CommandTest):
         super().setUp()
         self.env["XDG_STATE_HOME"] = self.path("state")
         self.env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        self.env["UCX_LOG_FILE"] = "stderr"  # what MPICH says of ranks that die is no output of the program
+        self.rests = Rests(self.dir)
+        self.addCleanup(self.rests.begin)
         self.addCleanup(self.end_jobs)
         self.jobs = []
 
@@ -18,11 +23,19 @@ class ReplicatedTest(CommandTest):
         for job in self.jobs:
             interrupt(job)
 
-    def start(self, *command, replicas=2):
-        job = subprocess.Popen([self.binary, "run", "--replicas", str(replicas), *command], cwd=self.dir, env=self.env, stdin=subprocess.DEVNULL,
+    def start(self, *command, replicas=2, rests=False):
+        """`rests`: its program takes its time until `strike`."""
+        self.rests.begin()
+        env = {**self.env, **(self.rests.variables(self.env) if rests else {})}
+        job = subprocess.Popen([self.binary, "run", "--replicas", str(replicas), *command], cwd=self.dir, env=env, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=interrupted_with_its_test)
         self.jobs.append(job)
         return job
+
+    def strike(self, process):
+        """The last thing that is to happen to its job."""
+        os.kill(process, signal.SIGKILL)
+        self.rests.hurry()
 
     def replicas(self, *command, replicas=2, expect=0, text=None):
         done = subprocess.run([self.binary, "run", "--replicas", str(replicas), *command], cwd=self.dir, env=self.env, input=text or "",
@@ -37,7 +50,7 @@ class ReplicatedTest(CommandTest):
 
     def process_of(self, team, rank, ranks=1):
         """Once all replicas have come and something is in the file."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 90
         while time.monotonic() < deadline:
             done = self.holdfast("status", "--job", "--json", expect=None)
             if done.returncode == 0:

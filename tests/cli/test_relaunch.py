@@ -6,10 +6,11 @@ import random
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
-from command import BINARY, CommandTest, interrupt, interrupted_with_its_test
+from command import BINARY, CommandTest, Rests, interrupt, interrupted_with_its_test
 
 PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
 HEAT = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")
@@ -23,7 +24,12 @@ class Relaunch(CommandTest):
         super().setUp()
         self.env["XDG_STATE_HOME"] = self.path("state")
         self.env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        self.env["UCX_LOG_FILE"] = "stderr"  # what MPICH says of ranks that die is no output of the program
         self.job = None
+        self.rests = Rests(self.dir)
+        self.addCleanup(self.rests.begin)
+        self.said = tempfile.TemporaryFile()
+        self.addCleanup(self.said.close)
         self.addCleanup(self.end_job)
 
     def end_job(self):
@@ -31,14 +37,27 @@ class Relaunch(CommandTest):
             interrupt(self.job)
 
     def start(self, *command, relaunch=1, replicas=2, stdin=subprocess.DEVNULL):
-        self.job = subprocess.Popen([self.binary, "run", "--replicas", str(replicas), "--relaunch", str(relaunch), *command], cwd=self.dir,
-                                    env=self.env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                    preexec_fn=interrupted_with_its_test)
+        self.begin(self.binary, "run", "--replicas", str(replicas), "--relaunch", str(relaunch), *command, stdin=stdin)
+
+    def begin(self, *words, stdin=subprocess.DEVNULL):
+        self.rests.begin()
+        self.said.seek(0)
+        self.said.truncate()
+        self.job = subprocess.Popen(words, cwd=self.dir, env={**self.env, **self.rests.variables(self.env)}, stdin=stdin, stdout=subprocess.PIPE,
+                                    stderr=self.said, text=True, preexec_fn=interrupted_with_its_test)
+
+    def errors(self):
+        return os.pread(self.said.fileno(), 1 << 20, 0).decode()
+
+    def hear(self, words):
+        self.until(f"it says '{words}'", lambda _: words in self.errors())
 
     def finish(self, expect=0):
-        out, err = self.job.communicate(timeout=120)
-        self.assertEqual(self.job.returncode, expect, err)
-        return out, err
+        """Nothing more is to happen to it."""
+        self.rests.hurry()
+        out, _ = self.job.communicate(timeout=120)
+        self.assertEqual(self.job.returncode, expect, self.errors())
+        return out, self.errors()
 
     def state(self):
         done = self.holdfast("status", "--job", "--json", expect=None)
@@ -48,11 +67,12 @@ class Relaunch(CommandTest):
         """The state, when it shows the fact."""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
+            has_ended = self.job.poll() is not None
             state = self.state()
             if fact(state):
                 return state
-            if self.job.poll() is not None:
-                self.fail(f"the job has ended before {what}:\n{self.job.communicate()}")
+            if has_ended:
+                self.fail(f"the job has ended before {what}:\n{self.job.communicate()[0]}{self.errors()}")
             time.sleep(0.05)
         self.fail(f"not {what}: {self.state()}")
 
@@ -63,6 +83,9 @@ class Relaunch(CommandTest):
     def begun(self, name):
         """The program has written something: all its ranks are through MPI_Init, in which MPICH complains of who dies."""
         self.until(f"there is something in {name}", lambda _: os.path.exists(self.path(name)) and os.path.getsize(self.path(name)) > 0)
+
+    def wrote_lines(self, count):
+        self.until(f"{count} lines are written", lambda _: os.path.exists(self.path("file")) and self.read("file").count(b"\n") >= count)
 
     def kill(self, team, rank, ranks):
         os.kill(self.processes(team, ranks)[rank], signal.SIGKILL)
@@ -122,7 +145,7 @@ class Relaunch(CommandTest):
             with self.subTest(pause=pause):
                 self.start(PROGRAM, "slow")
                 self.processes(1, 1)
-                time.sleep(0.4)
+                self.wrote_lines(3)
                 self.kill(0, 0, 1)
                 time.sleep(pause)
                 self.kill(1, 0, 1)
@@ -146,7 +169,7 @@ class Relaunch(CommandTest):
     def test_clocks_and_random_numbers_are_those_of_then(self):
         self.start(PROGRAM, "slowclocks")
         self.processes(1, 1)
-        time.sleep(0.3)
+        self.wrote_lines(3)
         self.kill(0, 0, 1)
         self.caught_up(2)
         self.kill(1, 0, 1)
@@ -161,7 +184,7 @@ class Relaunch(CommandTest):
     def test_what_was_asked_about_files_is_answered_as_then(self):
         self.start(PROGRAM, "slowasks")
         self.processes(1, 1)
-        time.sleep(0.5)
+        self.wrote_lines(3)
         self.kill(0, 0, 1)
         self.caught_up(2)
         self.kill(1, 0, 1)
@@ -176,11 +199,11 @@ class Relaunch(CommandTest):
             file.write("one")
         self.start(PROGRAM, "slowreads", "input")
         self.processes(1, 1)
-        while not os.path.exists(self.path("file")) or not self.read("file"):
-            time.sleep(0.02)
+        self.wrote_lines(1)
         with open(self.path("input"), "w") as file:
             file.write("another")
         self.kill(0, 0, 1)
+        self.hear("cannot catch up")
         _, err = self.finish()
         self.assertIn(f"cannot catch up: {self.path('input')} has been changed since it was read", err)
         self.assertEqual(self.read("file"), b"one\n" + b"goes on\n" * 40)
@@ -188,7 +211,7 @@ class Relaunch(CommandTest):
     def test_files_that_have_other_names_by_now_and_were_changed_since_they_were_read(self):
         self.start(PROGRAM, "slowrenames")
         self.processes(1, 1)
-        time.sleep(0.5)
+        self.until("a second state is written", lambda _: os.path.exists(self.path("file")) and b"another" in self.read("file"))
         self.kill(0, 0, 1)
         self.caught_up(2)
         self.kill(1, 0, 1)
@@ -199,7 +222,7 @@ class Relaunch(CommandTest):
     def test_a_rehearsal_compares_one_that_comes_back_with_what_was_done_then(self):
         self.start("--rehearse", PROGRAM, "slowdiffer")
         first = self.processes(1, 1)
-        time.sleep(0.5)
+        self.wrote_lines(3)
         self.kill(0, 0, 1)
         self.caught_up(2)
         processes = [*self.processes(0, 1).values(), *first.values(), *self.processes(2, 1).values()]
@@ -217,8 +240,9 @@ class Relaunch(CommandTest):
     def test_a_file_that_was_changed_since_much_of_it_was_read_is_named(self):
         self.start("--", PROGRAM, "slowblocks", relaunch=2)
         self.processes(1, 1)
-        time.sleep(0.5)
+        self.until("a second block is written", lambda _: os.path.exists(self.path("file")) and self.read("file")[:1] not in (b"", b"a"))
         self.kill(0, 0, 1)
+        self.hear("cannot catch up")
         _, err = self.finish()
         self.assertIn(f"rank 0 of team 2 cannot catch up: {self.path('file')} has been changed since it was read", err)
         self.assertIn("team 1 goes on alone", err)
@@ -230,8 +254,9 @@ class Relaunch(CommandTest):
             with self.subTest(how):
                 self.start("--", PROGRAM, "slowwrites", how)
                 self.processes(1, 1)
-                time.sleep(0.3)
+                self.until("it writes again", lambda _: os.path.exists(self.path("file")) and self.read("file") == b"again\n")
                 self.kill(0, 0, 1)
+                self.hear("cannot catch up")
                 _, err = self.finish()
                 self.assertIn(f"rank 0 of team 2 cannot catch up: {what}", err)
                 self.assertIn("team 1 goes on alone", err)
@@ -273,8 +298,7 @@ class Relaunch(CommandTest):
     def test_a_log_without_room_ends_it_with_one_warning(self):
         self.start("--relaunch-log", "1KiB", PROGRAM, "slow")
         self.processes(1, 1)
-        self.until("the log is full", lambda s: len(self.read("file")) > 80 if os.path.exists(self.path("file")) else False)
-        time.sleep(1.2)
+        self.hear("has no more room")
         self.kill(0, 0, 1)
         out, err = self.finish()
         self.check_slow(out, err)
@@ -286,9 +310,7 @@ class Relaunch(CommandTest):
             self.skipTest("no namespace can be made")
         os.makedirs(self.path("state/holdfast/jobs"))
         mounts = f"mount -t tmpfs -o size=64k none '{self.path('state/holdfast/jobs')}' && exec \"$@\""
-        self.job = subprocess.Popen(["unshare", "--mount", "sh", "-c", mounts, "sh", self.binary, "run", "--replicas", "2", "--relaunch", "1", PROGRAM, "slow"], cwd=self.dir,
-                                    env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                    preexec_fn=interrupted_with_its_test)
+        self.begin("unshare", "--mount", "sh", "-c", mounts, "sh", self.binary, "run", "--replicas", "2", "--relaunch", "1", PROGRAM, "slow")
         out, err = self.finish()
         self.check_slow(out, err)
         self.assertRegex(err, r"the log of the job cannot be made: \S+: No space left on device; a lost team is not started again any more")
@@ -307,7 +329,7 @@ class Relaunch(CommandTest):
                 with self.subTest(name, first=first, rank=rank):
                     self.start(*launcher, "./heat", "out", *SHAPE, "--pause-ms", "100")
                     self.processes(1, 2)
-                    time.sleep(0.5)
+                    self.begun("out")
                     self.kill(first, rank, 2)
                     self.caught_up(2)
                     self.kill(1 - first, 1 - rank, 2)
@@ -332,7 +354,7 @@ class Relaunch(CommandTest):
                 subprocess.run([*heat, "native", *shape], cwd=self.dir, env=self.env, check=True, capture_output=True)
                 self.start("--write-protocol", "distributed-separate", *heat, "out", *shape, "--pause-ms", "250")  # they take seconds to start where much else runs
                 self.processes(1, 2)
-                time.sleep(0.5)
+                self.begun("out")
                 self.kill(0, 1, 2)
                 self.caught_up(2)
                 self.kill(1, 0, 2)

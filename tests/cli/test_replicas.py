@@ -64,10 +64,10 @@ class Replicas(ReplicatedTest):
         for name, launcher in self.launchers():
             with self.subTest(name):
                 command = self.heat(name, launcher)
-                job = self.start("--gather-output", "all", *launcher, *command)
+                job = self.start("--gather-output", "all", *launcher, *command, rests=True)
                 process = self.process_of(0, 0, 2)
                 time.sleep(0.3)
-                os.kill(process, signal.SIGKILL)
+                self.strike(process)
                 out, err = job.communicate(timeout=60)
                 self.assertEqual((job.returncode, out), (0, ""), err)
                 # The MPI of the team that was struck may complain, on standard error, of the rank that it talked to.
@@ -294,19 +294,24 @@ class Replicas(ReplicatedTest):
         self.assertRegex(done.stderr, "rank 0 has died at the same place in every team .*, which looks like a fault of the program itself")
 
     def test_two_losses_at_different_places_are_not_the_programs_fault(self):
-        job = self.start(PROGRAM, "slowclocks")
+        job = self.start(PROGRAM, "slowclocks", rests=True)
         for process in [self.process_of(team, 0) for team in (0, 1)]:
-            time.sleep(0.4)
+            lines = self.lines()
+            while self.lines() < lines + 2 and job.poll() is None:
+                time.sleep(0.02)
             os.kill(process, signal.SIGKILL)
         _, err = job.communicate(timeout=60)
         self.assertEqual(job.returncode, 121, err)
         self.assertNotIn("fault of the program", err)
 
+    def lines(self):
+        return self.read("file").count("\n") if os.path.exists(self.path("file")) else 0
+
     def killed(self, team, replicas=2, options=(), content=None):
-        job = self.start(*options, PROGRAM, "slow", replicas=replicas)
+        job = self.start(*options, PROGRAM, "slow", replicas=replicas, rests=True)
         process = self.process_of(team, 0)
         time.sleep(0.7)
-        os.kill(process, signal.SIGKILL)
+        self.strike(process)
         out, err = job.communicate(timeout=60)
         self.assertEqual(job.returncode, 0, err)
         self.assertEqual(out, "".join(f"printed {i}\n" for i in range(60)))
@@ -494,10 +499,10 @@ class Replicas(ReplicatedTest):
             for team, rank in ((0, 1), (1, 0)):
                 with self.subTest(name, team=team, rank=rank):
                     command = self.heat(name, launcher)
-                    job = self.start(*launcher, *command)
+                    job = self.start(*launcher, *command, rests=True)
                     process = self.process_of(team, rank, 2)
                     time.sleep(0.5)
-                    os.kill(process, signal.SIGKILL)
+                    self.strike(process)
                     out, err = job.communicate(timeout=60)
                     self.assertEqual(job.returncode, 0, err)
                     self.assertEqual(out, "heat: 31 frames in out\n")
@@ -522,10 +527,10 @@ class Replicas(ReplicatedTest):
             for team, rank in ((0, 1), (0, 0), (1, 0)):
                 with self.subTest(name, team=team, rank=rank):
                     command = self.heat(name, launcher)
-                    job = self.start("--protect", "rs:4+2", *self.targets(), *launcher, *command)
+                    job = self.start("--protect", "rs:4+2", *self.targets(), *launcher, *command, rests=True)
                     process = self.process_of(team, rank, 2)
                     time.sleep(0.6)
-                    os.kill(process, signal.SIGKILL)
+                    self.strike(process)
                     out, err = job.communicate(timeout=100)
                     self.assertEqual(job.returncode, 0, err)
                     self.assertEqual(out, "heat: 31 frames in out\n")
@@ -553,10 +558,10 @@ class Replicas(ReplicatedTest):
             for atomic in ("0", "1"):
                 for options in ([], protect):
                     with self.subTest(name, atomic=atomic, protected=bool(options)):
-                        job = self.start(*options, *launcher, program, "out", "25", "60", atomic)
+                        job = self.start(*options, *launcher, program, "out", "25", "60", atomic, rests=True)
                         process = self.process_of(0, 1, 2)
                         time.sleep(0.5)
-                        os.kill(process, signal.SIGKILL)
+                        self.strike(process)
                         out, err = job.communicate(timeout=100)
                         self.assertEqual(job.returncode, 0, err)
                         self.assertEqual(sorted(out.splitlines()), ["rank 0 is done", "rank 1 is done"])
@@ -581,10 +586,10 @@ class Replicas(ReplicatedTest):
                     subprocess.run([*launcher, "./heat", "native2", *shape, *restart], cwd=self.dir, env=self.env, check=True, capture_output=True)
                 self.replicas(*protocols, *launcher, "./heat", "out", *shape, replicas=3)
                 shutil.rmtree(self.path("state"))
-                job = self.start(*protocols, *launcher, "./heat", "out", *shape, "--restart", "--pause-ms", "150", replicas=3)
+                job = self.start(*protocols, *launcher, "./heat", "out", *shape, "--restart", "--pause-ms", "150", replicas=3, rests=True)
                 process = self.process_of(1, 0, 2)
                 time.sleep(0.6)
-                os.kill(process, signal.SIGKILL)
+                self.strike(process)
                 _, err = job.communicate(timeout=100)
                 self.assertEqual(job.returncode, 0, err)
                 with open(self.path("out"), "rb") as one, open(self.path("native2"), "rb") as other:
@@ -779,10 +784,10 @@ class Replicas(ReplicatedTest):
                     self.check_messages(how)
             with self.subTest(name, killed=True):
                 shutil.rmtree(self.path("state"))
-                job = self.start(*launcher, program, how, "out", "100", "15")
+                job = self.start(*launcher, program, how, "out", "100", "15", rests=True)
                 process = self.process_of(0, 0, 3)
                 time.sleep(0.4)
-                os.kill(process, signal.SIGKILL)
+                self.strike(process)
                 _, err = job.communicate(timeout=60)
                 self.assertEqual(job.returncode, 0, err)
                 self.assertIn(f"rank 0 of team 0 (process {process}", err)

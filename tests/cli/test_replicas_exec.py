@@ -1,6 +1,5 @@
 """holdfast run --replicas: programs that become another one (exec), such as scripts that find the right interpreter."""
 import os
-import signal
 import time
 import unittest
 
@@ -31,13 +30,13 @@ class ReplicasExec(ReplicatedTest):
 
     def test_a_rank_that_is_killed_after_that_is_survived(self):
         for team in (0, 1):
-            job = self.start(self.shim(), "slow")
+            job = self.start(self.shim(), "slow", rests=True)
             process = self.process_of(team, 0)
             deadline = time.monotonic() + 30
             while os.path.basename(os.readlink(f"/proc/{process}/exe")) != os.path.basename(PROGRAM) and time.monotonic() < deadline:
                 time.sleep(0.02)
             time.sleep(0.5)
-            os.kill(process, signal.SIGKILL)
+            self.strike(process)
             out, err = job.communicate(timeout=60)
             self.assertEqual(job.returncode, 0, err)
             self.assertEqual(out, f"found by {self.path('shim')}\n" + "".join(f"printed {i}\n" for i in range(60)))

@@ -271,10 +271,10 @@ class SeparateWrites(ReplicatedTest):
             with self.subTest(name):
                 subprocess.run([f"mpicc.{name}", "-O2", heat, "-o", "heat"], cwd=self.dir, check=True)
                 subprocess.run([*launcher, "./heat", "native", *shape], cwd=self.dir, env=self.env, check=True, capture_output=True)
-                job = self.start(*SEPARATE, *launcher, "./heat", "file", *shape, "--pause-ms", "150")
+                job = self.start(*SEPARATE, *launcher, "./heat", "file", *shape, "--pause-ms", "150", rests=True)
                 process = self.process_of(1, 0, 2)
                 self.wait_for_parts(1)
-                os.kill(process, signal.SIGKILL)
+                self.strike(process)
                 _, err = job.communicate(timeout=100)
                 self.assertEqual(job.returncode, 0, err)
                 with open(self.path("native"), "rb") as native:
