@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -23,10 +24,12 @@ bool from_hex(const std::string& text, transport::Secret& secret) {
   return true;
 }
 
-// A digit each.
+// A character each, of those that no shell and no launcher takes for something else.
+constexpr std::string_view digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.";
+static_assert(digits.size() == most_teams);
 std::string text_of_teams(const std::vector<int>& teams) {
   std::string text;
-  for (const int team : teams) text += char('0' + team);
+  for (const int team : teams) text += digits[size_t(team)];
   return text.empty() ? "-" : text;
 }
 
@@ -49,7 +52,7 @@ std::optional<TeamOrders> parse_orders(const std::string& text) {
       !(words >> orders.compares_messages >> orders.rehearses >> orders.log_bytes >> orders.logs_travel >> joins >> clock >> orders.image >> follows))
     return std::nullopt;
   for (const char team : follows)
-    if (team >= '0' && team < '0' + most_teams) orders.follows.push_back(team - '0');
+    if (const size_t number = digits.find(team); number != digits.npos) orders.follows.push_back(int(number));
   std::getline(words >> std::ws, orders.hub, '\t');
   std::getline(words, orders.log);
   std::replace(orders.hub.begin(), orders.hub.end(), ';', '\n');

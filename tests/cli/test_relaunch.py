@@ -166,6 +166,21 @@ class Relaunch(CommandTest):
                 self.check_slow(*self.finish())
                 self.clean("file")
 
+    def test_teams_come_back_as_often_as_is_said(self):
+        losses = 10
+        text = "import os, time\nfile, n = open('file', 'w'), 0\nwhile not os.path.exists('enough'):\n  print('line', n, file=file, flush=True)\n  n += 1\n  time.sleep(0.02)\n"
+        self.start("python3", "-c", text, relaunch=losses)
+        self.processes(1, 1)
+        for team in range(losses):
+            self.kill(team, 0, 1)
+            self.caught_up(team + 2)
+        with open(self.path("enough"), "w", encoding="utf-8"):
+            pass
+        _, err = self.finish()
+        lines = self.read("file").decode().splitlines()
+        self.assertEqual(lines, [f"line {i}" for i in range(len(lines))], err)
+        self.assertIn(f"{losses} relaunched", self.holdfast("status", "--job", expect=1).stdout)
+
     def test_clocks_and_random_numbers_are_those_of_then(self):
         self.start(PROGRAM, "slowclocks")
         self.processes(1, 1)

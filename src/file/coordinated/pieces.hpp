@@ -16,8 +16,7 @@ class Readers {
     if (!sharing_) return;
     living_ = sharing_->living();
     if ((file.reading.readers & ~living_.teams) != 0 || std::popcount(file.reading.readers) < 2) return;
-    for (int team = 0; team < redundant::most_teams; ++team) {
-      if (!(file.reading.readers >> team & 1)) continue;
+    for (const int team : redundant::TeamsOf{file.reading.readers}) {
       if (team == file.replica.place().team) mine_ = int(teams_.size());
       teams_.push_back(team);
     }

@@ -112,8 +112,7 @@ Meetings::State Meetings::state(uint64_t subject) const {
   if (one.contradicts) return State::contradicts;
   if (!leads()) return State::wait;
   bool same = true;
-  for (int team = 0; team < most_teams; ++team) {
-    if (team == team_ || !lives(team)) continue;
+  for (const int team : TeamsOf{living_ & ~team_bit(team_)}) {
     if (!has_said(one, team)) return State::wait;
     same &= one.said.at(team).claim == one.claim;
   }
@@ -124,8 +123,7 @@ std::vector<std::pair<int, Claim>> Meetings::claims(uint64_t subject) const {
   std::vector<std::pair<int, Claim>> all;
   const auto found = subjects_.find(subject);
   if (found == subjects_.end()) return all;
-  for (int team = 0; team < most_teams; ++team) {
-    if (!lives(team)) continue;
+  for (const int team : TeamsOf{living_}) {
     if (team == team_) all.emplace_back(team, found->second.claim), all.back().second.proof = proof_;
     else if (has_said(found->second, team)) all.emplace_back(team, found->second.said.at(team).claim);
   }
@@ -159,8 +157,7 @@ void Meetings::finish(uint64_t subject, Bytes outcome, Outbox& out) {
   Subject& one = subjects_[subject];
   close(subject, one, std::move(outcome));
   was_as_others(one.claim);
-  for (int team = 0; team < most_teams; ++team)
-    if (team != team_ && lives(team)) tell(subject, one, team, out);
+  for (const int team : TeamsOf{living_ & ~team_bit(team_)}) tell(subject, one, team, out);
 }
 
 // Kept as long as somebody may have to be told once more, by this replica, when it leads.
@@ -174,8 +171,7 @@ Bytes Meetings::end(uint64_t subject) {
 bool Meetings::is_over(uint64_t name, const Subject& subject, Outbox& out) const {
   const uint64_t others = living_ & ~team_bit(team_);
   if (!leads() || !subject.over || (others & ~subject.overs)) return false;
-  for (int team = 0; team < most_teams; ++team)
-    if (others & team_bit(team)) out.emplace_back(team, frame(Word::over, name, subject.number));
+  for (const int team : TeamsOf{others}) out.emplace_back(team, frame(Word::over, name, subject.number));
   return true;
 }
 
@@ -230,8 +226,7 @@ void Meetings::live(uint32_t epoch, uint64_t mask, Outbox& out) {
   const bool joins = !member_ && ((mask & own) || is_alone());
   member_ |= joins;
   if (leads())
-    for (int team = 0; team < most_teams; ++team)
-      if (lives(team) && !(before_living & team_bit(team))) out.emplace_back(team, frame(Word::welcome, 0, 0));
+    for (const int team : TeamsOf{living_ & ~before_living}) out.emplace_back(team, frame(Word::welcome, 0, 0));
   std::erase_if(subjects_, [&](const auto& one) { return is_over(one.first, one.second, out); });
   if (leader_ == before && !joins) return;
   if (leader_ != before) leads_since_ = epoch;

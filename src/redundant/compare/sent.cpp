@@ -78,8 +78,8 @@ void SentMessages::tell_where(const Meetings& twins, Outbox& out) {
   const uint64_t messages = count();
   const auto running = running_after(messages);
   if (!running) return;
-  for (int team = 0; team < most_teams; ++team) {
-    if (team == team_ || !twins.lives(team) || (!twins.leads() && team != twins.leader())) continue;
+  for (const int team : TeamsOf{twins.living() & ~team_bit(team_)}) {
+    if (!twins.leads() && team != twins.leader()) continue;
     Frame told = frame(where, messages, twins);
     told.payload.resize(sizeof *running);
     std::memcpy(told.payload.data(), &*running, sizeof *running);
@@ -123,8 +123,7 @@ void SentMessages::differs_after(uint64_t messages, const Meetings& twins, Outbo
   }
   if (question_) return;
   std::vector<std::pair<int, Claim>> claims;
-  for (int team = 0; team < most_teams; ++team)
-    if (twins.lives(team)) claims.emplace_back(team, Claim{.sent = messages + 1});
+  for (const int team : TeamsOf{twins.living()}) claims.emplace_back(team, Claim{.sent = messages + 1});
   ask(claims, "", twins, out);
 }
 

@@ -29,8 +29,7 @@ int Standstill::waiting_for(const std::function<uint64_t(const Standing& there)>
 
 std::optional<Standstill::Found> Standstill::judge(const Standing& own, const Facts& facts) const {
   Found found;
-  for (int team = 0; team < most_teams; ++team) {
-    if (!(facts.living & team_bit(team))) continue;
+  for (const int team : TeamsOf{facts.living}) {
     const auto said = others_.find(team);
     const bool stands = said != others_.end() && said->second.epoch == facts.epoch;
     if (team == facts.team) {

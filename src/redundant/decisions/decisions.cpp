@@ -137,8 +137,8 @@ Decisions::Known Decisions::next_message(uint64_t subject, Bytes& answer) {
 bool Decisions::has_arrived() const {
   if (is_alone()) return true;
   if (takes_over_ || batch_is_awaited_ || !with_noes_.empty()) return false;
-  for (int team = 0; team < most_teams; ++team)
-    if (team != team_ && (living_ >> team & 1) && arrived_[size_t(team)] < asked_) return false;
+  for (const int team : TeamsOf{living_ & ~team_bit(team_)})
+    if (arrived_[size_t(team)] < asked_) return false;
   return true;
 }
 
@@ -166,8 +166,7 @@ void Decisions::send(Outbox& out, bool last) {
   batch_is_awaited_ &= !batch_.empty();  // what was decided alone waits for nobody
   if (batch_.empty() && !last) return;
   const uint64_t number = batch_is_awaited_ || last ? ++asked_ : 0;
-  for (int team = 0; team < most_teams; ++team) {
-    if (team == team_ || !(living_ >> team & 1)) continue;
+  for (const int team : TeamsOf{living_ & ~team_bit(team_)}) {
     Frame frame;
     frame.word = Word::decisions, frame.team = uint16_t(team_), frame.epoch = epoch_, frame.number = number;
     frame.payload = batch_;
@@ -249,8 +248,7 @@ void Decisions::take_over(Outbox& out) {
 void Decisions::live(uint32_t epoch, uint64_t living, int leader, Outbox& out) {
   if (epoch <= epoch_) return;
   epoch_ = epoch;
-  for (int team = 0; team < most_teams; ++team)
-    if (living & ~living_ & team_bit(team)) arrived_[size_t(team)] = asked_;  // what was before is in its log
+  for (const int team : TeamsOf{living & ~living_}) arrived_[size_t(team)] = asked_;  // what was before is in its log
   living_ = living;
   not_united_ &= living;
   const bool changes = leader != leader_;

@@ -586,7 +586,8 @@ TEST(TeamOrders, are_text_and_back) {
   EXPECT_EQ(back->secret, orders.secret);
   EXPECT_EQ(back->hub, orders.hub);
   orders.reach = transport::Reach::network, orders.apart = true;
-  orders.team = 5, orders.follows = {3, 1}, orders.log = "/a place/of logs", orders.log_bytes = 99, orders.joins = TeamOrders::where_it_resumes;
+  orders.team = 5, orders.follows = {63, 10, 3, 1}, orders.log = "/a place/of logs", orders.log_bytes = 99,
+  orders.joins = TeamOrders::where_it_resumes;
   orders.clock = TeamOrders::Clock::own;
   const auto again = parse_orders(text_of(orders));
   ASSERT_TRUE(again);

@@ -19,8 +19,9 @@ std::vector<std::string> seen_by_both(const std::vector<std::string>& one, const
 }
 
 // What all who live to the end have seen is the same. The teams that have joined.
-uint64_t check(int teams, int relaunches, uint64_t seed, const std::vector<World::Death>& deaths, bool copies = false, bool resume = false) {
-  const std::vector<Step> program = some_program(seed, steps);
+uint64_t check(int teams, int relaunches, uint64_t seed, const std::vector<World::Death>& deaths, bool copies = false, bool resume = false,
+               size_t length = steps, int* had = nullptr) {
+  const std::vector<Step> program = some_program(seed, length);
   World world(teams, relaunches, seed, program, copies, resume);
   if (!world.run(deaths)) {
     ADD_FAILURE() << "hangs: seed " << seed << " of " << teams << " teams, first death at " << deaths[0].step;
@@ -28,6 +29,7 @@ uint64_t check(int teams, int relaunches, uint64_t seed, const std::vector<World
   }
   EXPECT_FALSE(world.stopped) << "seed " << seed;
   if (world.job_is_lost) return 0;
+  if (had) *had = world.teams();
   const Member* first = nullptr;
   for (int team = 0; team < world.teams(); ++team) {
     if (!world.lives(team)) continue;
@@ -92,9 +94,28 @@ void lose_any_again_and_again(int teams, unsigned random_seed, bool copies, bool
   }
 }
 
+// In a job that is long enough for that. The most teams that one has had which came to its end.
+int lose_one_after_the_other(int teams, unsigned random_seed, bool copies) {
+  constexpr int losses = 15;
+  std::mt19937_64 random(random_seed);
+  int most = 0;
+  for (uint64_t seed = 1; seed <= 150 && !testing::Test::HasFailure(); ++seed) {
+    std::vector<World::Death> deaths;
+    int had = 0;
+    for (uint64_t i = 0, step = 0; i < losses; ++i) deaths.push_back({step += 1 + random() % 200, random()});
+    (void)check(teams, losses, seed, deaths, copies, false, 5 * steps, &had);
+    most = std::max(most, had);
+  }
+  return most;
+}
+
 TEST_P(Relaunch, the_one_that_came_back_outlives_those_that_it_followed) { EXPECT_GT(outlive_those_that_they_followed(GetParam(), 3, false), 200); }
 
 TEST_P(Relaunch, any_may_be_lost_again_and_again) { lose_any_again_and_again(GetParam(), 5, false); }
+
+TEST_P(Relaunch, any_may_be_lost_fifteen_times) {
+  for (const bool copies : {false, true}) EXPECT_GT(lose_one_after_the_other(GetParam(), 29, copies), 10);
+}
 
 // On nodes of their own.
 TEST_P(Relaunch, the_one_that_came_back_by_a_copy_outlives_those_that_it_followed) {
