@@ -1,7 +1,9 @@
 /* Two threads of rank 0 wait at the same time for messages of rank 1, and it writes who got which: racing_threads HOW FILE. Which thread is first is
  * another one in team 1, but for `tags`: there each thread waits for messages of its own. `posted`: one of them posts its receive while the other waits.
  *
- * `sends`, `sendtags`, `empty`, `sendcomms`: both send to rank 1, which takes what comes in its order and writes it. `all`, `allcomms`: both are in a barrier. */
+ * `sends`, `sendtags`, `empty`, `sendcomms`: both send to rank 1, which takes what comes in its order and writes it. `sendrecv`, `sendrecvtags`: by
+ * MPI_Sendrecv. `sendstart`: the later one by a request that it starts. `sendanswer`: one sends when it has heard that the other's message was taken, whose
+ * MPI_Sendrecv still waits for an answer. `all`, `allcomms`: both are in a barrier; `allstart`: the later one starts its own. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
@@ -53,18 +55,47 @@ static void *take_one(void *which) {
 }
 
 /* Long ones, which wait until they are taken: both are under way then. */
-enum { LONG = 1 << 20 };
+enum { LONG = 1 << 20, ANSWER = 20, TAKEN = 30 };
+static void exchange(const int *message, int tag, int thread) {
+  int answer;
+  MPI_Sendrecv(message, LONG, MPI_INT, 1, tag, &answer, 1, MPI_INT, 1, ANSWER + thread, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void start_and_wait(const int *message) {
+  MPI_Request request;
+  MPI_Send_init(message, LONG, MPI_INT, 1, TAG, MPI_COMM_WORLD, &request);
+  MPI_Start(&request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Request_free(&request);
+}
+
 static void *send_one(void *which) {
   static int message[2][LONG];
-  const int thread = (int)(size_t)which, tag = is("sendtags") ? TAG + thread : TAG;
-  begin(thread == is_of_team('0'));
+  const int thread = (int)(size_t)which, tag = is("sendtags") || is("sendrecvtags") ? TAG + thread : TAG, is_late = thread == is_of_team('0');
+  if (!is("sendanswer")) begin(is_late);
   message[thread][0] = 100 + thread;
   if (is("empty")) MPI_Ssend(NULL, 0, MPI_INT, 1, tag, MPI_COMM_WORLD);
-  else MPI_Send(message[thread], LONG, MPI_INT, 1, tag, is("sendcomms") ? comms[thread] : MPI_COMM_WORLD);
+  else if (is("sendrecv") || is("sendrecvtags") || (is("sendanswer") && thread == 0)) exchange(message[thread], tag, thread);
+  else if (is("sendstart") && is_late) start_and_wait(message[thread]);
+  else {
+    if (is("sendanswer")) MPI_Recv(NULL, 0, MPI_INT, 1, TAKEN, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(message[thread], LONG, MPI_INT, 1, tag, is("sendcomms") ? comms[thread] : MPI_COMM_WORLD);
+  }
   return NULL;
 }
 
+static void start_to_meet(void) {
+  MPI_Request request;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 static void *meet_all(void *which) {
+  if (is("allstart")) {
+    const int is_late = (size_t)which == 1;
+    begin(is_late);
+    if (is_late) return start_to_meet(), NULL;
+  }
   MPI_Barrier(is("allcomms") ? comms[(size_t)which] : MPI_COMM_WORLD);
   return NULL;
 }
@@ -75,9 +106,12 @@ static void take_two(void) {
   for (int i = 0; i < 2; ++i) {
     const MPI_Comm on = is("sendcomms") ? comms[i] : MPI_COMM_WORLD;
     if (is("empty")) MPI_Recv(NULL, 0, MPI_INT, 0, TAG, on, MPI_STATUS_IGNORE);
-    else MPI_Recv(message, LONG, MPI_INT, 0, is("sendtags") ? TAG + i : TAG, on, MPI_STATUS_IGNORE);
+    else MPI_Recv(message, LONG, MPI_INT, 0, is("sendtags") || is("sendrecvtags") ? TAG + i : TAG, on, MPI_STATUS_IGNORE);
     got[i] = message[0];
+    if (is("sendanswer") && i == 0) MPI_Send(NULL, 0, MPI_INT, 0, TAKEN, MPI_COMM_WORLD);
   }
+  for (int i = 0; i < (is("sendanswer") ? 1 : is("sendrecv") || is("sendrecvtags") ? 2 : 0); ++i)
+    MPI_Send(&i, 1, MPI_INT, 0, ANSWER + i, MPI_COMM_WORLD);
 }
 
 static void in_two_threads(void *(*run)(void *)) {
@@ -108,7 +142,7 @@ int main(int count, char **words) {
   if (count != 3 || provided != MPI_THREAD_MULTIPLE) return MPI_Finalize(), 77;
   how = words[1];
   for (int i = 0; i < 2; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-  if (is("all") || is("allcomms")) {
+  if (!strncmp(how, "all", 3)) {
     if (rank == 0) in_two_threads(meet_all);
     else wait_ms(2000), meet_all((void *)0), meet_all((void *)1);
     if (rank == 0) write_what_came(words[2]);

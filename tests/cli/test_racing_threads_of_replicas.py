@@ -44,18 +44,26 @@ class RacingThreadsOfReplicas(ReplicatedTest):
             self.assertEqual(said.count(f"holdfast: rank 0: {SAME}{WARNING}"), 1, said)
 
     def test_threads_that_send_with_one_tag_are_named_once(self):
-        for said in self.start_racing("sends", 120):
-            self.assertEqual(said.count(f"holdfast: rank 0: {SENDS}{FIRST}"), 1, said)
-            self.assertIn(SENDS, self.holdfast("status", "--job", expect=None).stdout)
+        for how in ("sends", "sendrecv", "sendstart"):
+            for said in self.start_racing(how, 120):
+                self.assertEqual(said.count(f"holdfast: rank 0: {SENDS}{FIRST}"), 1, said)
+                self.assertIn(SENDS, self.holdfast("status", "--job", expect=None).stdout)
 
     def test_threads_in_collective_calls_on_one_communicator_are_named_once(self):
-        for said in self.start_racing("all", 0):
-            self.assertEqual(said.count(f"holdfast: rank 0: {ALL}{FORBIDDEN}"), 1, said)
+        for how in ("all", "allstart"):
+            for said in self.start_racing(how, 0):
+                self.assertEqual(said.count(f"holdfast: rank 0: {ALL}{FORBIDDEN}"), 1, said)
 
     def test_threads_that_send_apart_or_without_content_are_not_named(self):
-        for how in ("sendtags", "sendcomms", "empty", "allcomms"):
+        for how in ("sendtags", "sendrecvtags", "sendcomms", "empty", "allcomms"):
             for said in self.start_racing(how, 0):
                 self.assertNotIn("threads of one rank", said)
+
+    def test_a_thread_that_sends_because_the_others_message_was_taken_is_not_named(self):
+        """Though the other one's call has not come back."""
+        for said in self.start_racing("sendanswer", 0):
+            self.assertNotIn("threads of one rank", said)
+            self.assertEqual(self.read("file"), "100 101\n")
 
     def test_threads_with_messages_of_their_own_are_not_named(self):
         for said in self.start_racing("tags", 0):

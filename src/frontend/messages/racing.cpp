@@ -1,6 +1,7 @@
 #include "frontend/messages/racing.hpp"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "redundant/unrepeatable.hpp"
@@ -18,6 +19,17 @@ All& all() {
   return *calls;
 }
 
+// Of persistent sends.
+template <class Message>
+struct PersistentSends {
+  std::mutex mutex;
+  std::map<MPI_Request, Message> messages;
+  static PersistentSends& get() {
+    static auto* const all = new PersistentSends;
+    return *all;
+  }
+};
+
 bool may_be_several() {
   static const bool may = [] {
     int provided = MPI_THREAD_SINGLE;
@@ -33,7 +45,8 @@ AtOnce::AtOnce(Replica* replica, Kind kind, MPI_Comm comm, Envelope envelope)
     : is_listed_(replica && may_be_several() && !redundant::race_of_threads.load(std::memory_order_relaxed)),
       kind_(kind),
       comm_(comm),
-      envelope_(envelope) {
+      envelope_(envelope),
+      heard_(heard_of_others.load()) {
   if (!is_listed_) return;
   bool races = false;
   {
@@ -68,10 +81,35 @@ const char* AtOnce::outcome_of(Kind kind) {
   }
 }
 
-// Threads whose messages are told apart by their tags do not race.
+// Threads whose messages are told apart by their tags do not race. Nor does one that sends because the other's message was taken: what it has heard by now
+// may say so, however late the other call comes back.
 bool AtOnce::races_with(const AtOnce& other) const {
-  if (kind_ != other.kind_) return false;
+  if (kind_ != other.kind_ || (kind_ == Kind::sends && heard_ != other.heard_)) return false;
   return kind_ == Kind::asks_about_requests || (comm_ == other.comm_ && envelope_.overlaps(other.envelope_));
+}
+
+void Sends::keep(MPI_Request request, int dest, int tag, MPI_Comm comm, MPI_Count count) {
+  if (!may_be_several()) return;
+  auto& all = PersistentSends<Message>::get();
+  std::lock_guard lock(all.mutex);
+  all.messages[request] = {dest, tag, comm, count};
+}
+
+void Sends::forget(MPI_Request request) {
+  auto& all = PersistentSends<Message>::get();
+  std::lock_guard lock(all.mutex);
+  all.messages.erase(request);
+}
+
+Sends::Message Sends::kept(MPI_Request request) {
+  auto& all = PersistentSends<Message>::get();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.messages.find(request);
+  return found == all.messages.end() ? Message{} : found->second;
+}
+
+Hears::~Hears() {
+  if (replica_of_program() && (!said_ || *said_ > 0) && may_be_several()) ++heard_of_others;
 }
 
 }  // namespace holdfast::frontend::messages

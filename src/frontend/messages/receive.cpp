@@ -73,6 +73,7 @@ int init_call(Next next, const Wanted& wanted, MPI_Request* request) {
 int start_persistent(Replica& replica, MPI_Request* request) {
   State& state = State::get();
   const auto wanted = state.remembered(*request);
+  const Sends sends(&replica, *request);
   if (!wanted) return real.Start(request);
   const Asks asks(replica, *wanted);
   if (is_free_of_decisions(*wanted)) return real.Start(request);
@@ -149,6 +150,7 @@ int exchange_call(Next next, const Outgoing<Count>& out, const Incoming<Count>& 
   replica->before_a_send();
   const Wanted wanted = wanted_by(in, comm);
   const Asks asks(*replica, wanted);
+  const Sends sends(replica, out.dest, out.tag, comm, out.count);
   return is_free_of_decisions(wanted) ? next() : exchange(*replica, out, in, comm, status);
 }
 
@@ -170,6 +172,7 @@ int replace_call(Next next, int dest, int sendtag, const Incoming<Count>& in, MP
   replica->before_a_send();
   const Wanted wanted = wanted_by(in, comm);
   const Asks asks(*replica, wanted);
+  const Sends sends(replica, dest, sendtag, comm, in.count);
   if (is_free_of_decisions(wanted)) return next();
   std::vector<char> packed;
   if (const int code = pack_first(in, comm, packed); code != MPI_SUCCESS) return code;
@@ -199,8 +202,10 @@ int start_exchange_call(Next next, const Outgoing<Count>& out, const Incoming<Co
   Replica* const replica = replica_of_program();
   if (replica) replica->before_a_send();
   const Wanted wanted = wanted_by(in, comm);
-  if (!replica || may_exchange_natively(wanted)) return next();
-  return exchange_later(*replica, out, {}, wanted, request);
+  if (!replica) return next();
+  const Asks asks(*replica, wanted);
+  const Sends sends(replica, out.dest, out.tag, comm, out.count);
+  return may_exchange_natively(wanted) ? next() : exchange_later(*replica, out, {}, wanted, request);
 }
 
 template <class Count, class Next>
@@ -208,7 +213,10 @@ int start_replace_call(Next next, int dest, int sendtag, const Incoming<Count>& 
   Replica* const replica = replica_of_program();
   if (replica) replica->before_a_send();
   const Wanted wanted = wanted_by(in, comm);
-  if (!replica || may_exchange_natively(wanted)) return next();
+  if (!replica) return next();
+  const Asks asks(*replica, wanted);
+  const Sends sends(replica, dest, sendtag, comm, in.count);
+  if (may_exchange_natively(wanted)) return next();
   std::vector<char> packed;
   if (const int code = pack_first(in, comm, packed); code != MPI_SUCCESS) return code;
   const Outgoing<Count> out{packed.data(), Count(packed.size()), MPI_PACKED, dest, sendtag};
@@ -258,7 +266,9 @@ int redundant_Start(int (*next)(MPI_Request*), MPI_Request* request) {
   Replica* const replica = replica_of_program();
   if (!replica) return next(request);
   replica->before_a_send();
-  return State::get().remembered(*request) ? start_persistent(*replica, request) : next(request);
+  if (State::get().remembered(*request)) return start_persistent(*replica, request);
+  const Sends sends(replica, *request);
+  return next(request);
 }
 
 int redundant_Startall(int (*next)(int, MPI_Request*), int count, MPI_Request requests[]) {

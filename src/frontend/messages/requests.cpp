@@ -496,5 +496,6 @@ int redundant_Request_free(int (*next)(MPI_Request*), MPI_Request* request) {
   if (receive && !persistent) return state.let_go(*receive), *request = MPI_REQUEST_NULL, MPI_SUCCESS;
   if (receive) (void)wait_one(*replica, request, MPI_STATUS_IGNORE);
   state.forget(*request);
+  Sends::forget(*request);
   return next(request);
 }

@@ -127,21 +127,33 @@ def under_way(door):
     if links.get("sends") == ["message"]:
         _, count, _, dest, tag, comm = sent_by(door, "message").split(", ")
         return [f"  const Sends under_way(replica_of_program(), {dest}, {tag}, {comm}, {count});"]
-    if links.get("count") == ["collective"] and links["redundant"] == ["together"]:
+    if links.get("count") == ["collective"]:
         return ["  const CallsAll under_way(replica_of_program(), comm);"]
     return []
+
+
+def hears(door):
+    """Whether other ranks may have told this process something by the end of the call: a flag or a number says so, or the call waits for it."""
+    links, names = door.function.links, {a.name for a in door.function.arguments}
+    said = next((n for n in ("flag", "outcount") if n in names), None)
+    waits = links["redundant"][0] == "together" or links.get("count") in (["wait"], ["window"]) or ("source" in names and "request" not in names)
+    return [f"  const Hears hears({said});"] if said else ["  const Hears hears;"] if waits else []
 
 
 def redundant(door, words, following):
     """Before and after calls by which other ranks learn what this one knows; by hand where answers are decided."""
     call = f"{following}({door.names})"
-    if words[0] not in ("sends", "together"):
-        return by_hand("redundant")(door, words, following)
     passes = f"  if (!is_replica()) [[likely]] return {call};"
+    if words[0] == "keeps":
+        kept = sent_by(door, "message").split(", ")
+        return [passes, f"  const auto code = {call};", f"  if (code == MPI_SUCCESS && replica_of_program()) Sends::keep(*request, {kept[3]}, {kept[4]}, {kept[5]}, {kept[1]});",
+                "  return code;"]
+    if words[0] not in ("sends", "together"):
+        return hears(door) + by_hand("redundant")(door, words, following)
+    remarks = [f'  redundant_not_repeatable("{door.function.name}");'] if "unrepeatable" in words[1:] else []
     if words[0] == "sends":
-        remarks = [f'  redundant_not_repeatable("{door.function.name}");'] if "unrepeatable" in words[1:] else []
-        return [passes, *remarks, "  redundant_before_send();", *under_way(door), f"  return {call};"]
-    return [passes, *under_way(door), "  const bool leads = redundant_before_together();", f"  const auto code = {call};",
+        return [passes, *hears(door), *remarks, "  redundant_before_send();", *under_way(door), f"  return {call};"]
+    return [passes, *hears(door), *remarks, *under_way(door), "  const bool leads = redundant_before_together();", f"  const auto code = {call};",
             "  redundant_after_together(leads);", "  return code;"]
 
 
@@ -204,7 +216,7 @@ def frontend(door, words, following):
 # The chain: what a call goes through, in this order. A link that is added here has a column of its name in the table.
 LINKS = {"observe": observe, "count": count, "sends": sends, "redundant": redundant, "frontend": frontend}
 BY_HAND = ("redundant",)
-IN_PASSING = ("sends", "together")  # words of a link by hand for which no function of the call's own is written
+IN_PASSING = ("sends", "together", "keeps")  # words of a link by hand for which no function of the call's own is written
 # Those of the default library, which has the doors of the calls that the front end serves. All others are in the library with
 # all calls alone.
 BY_DEFAULT = ("observe", "frontend")
