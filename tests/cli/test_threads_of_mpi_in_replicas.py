@@ -10,12 +10,22 @@ HERE = os.path.dirname(__file__)
 
 
 class ThreadsOfMpiInReplicas(ReplicatedTest):
-    def test_threads_that_mpi_starts_ask_for_themselves_and_those_of_the_program_do_not(self):
-        subprocess.run(["cc", "-shared", "-fPIC", os.path.join(HERE, "starts_for_mpi.c"), "-o", "libmpi_starts.so"], cwd=self.dir, check=True)
-        subprocess.run(["cc", "-pthread", os.path.join(HERE, "threads_of_mpi.c"), "-o", "asks", "-L.", "-lmpi_starts", f"-Wl,-rpath,{self.dir}"],
-                       cwd=self.dir, check=True)
+    def build(self, *command):
+        subprocess.run(command, cwd=self.dir, check=True)
+
+    def ask(self, *libraries):
+        self.build("cc", "-pthread", os.path.join(HERE, "threads_of_mpi.c"), "-o", "asks", "-L.", "-lmpi_starts", f"-Wl,-rpath,{self.dir}", *libraries)
         self.replicas("./asks", "file")
         self.assertEqual(len(self.read("file").splitlines()), 3)
+
+    def test_threads_that_mpi_starts_ask_for_themselves_and_those_of_the_program_do_not(self):
+        self.build("cc", "-shared", "-fPIC", os.path.join(HERE, "starts_for_mpi.c"), "-o", "libmpi_starts.so")
+        self.ask()
+
+    def test_so_do_threads_that_both_start_by_the_cxx_library(self):
+        for library, function in (("mpi_starts", "starts_for_mpi"), ("starts", "starts_for_program")):
+            self.build("c++", "-O1", "-shared", "-fPIC", f"-DSTARTS={function}", os.path.join(HERE, "starts_for_mpi.cpp"), "-o", f"lib{library}.so")
+        self.ask("-DSTARTS_OWN=starts_for_program", "-lstarts")
 
     def test_a_tool_that_asks_in_threads_of_mpis_own_holds_nobody_up(self):
         subprocess.run(["cc", "-shared", "-fPIC", os.path.join(HERE, "asks_in_polls.c"), "-o", "asks.so"], cwd=self.dir, check=True)

@@ -1,5 +1,5 @@
 /* Asks clocks in a thread that MPI's library has started, and in one which that one starts: once in team 0, three times in the others, as threads do that
- * MPI wakes. A thread of the program's own asks as well, and writes what it is told: threads_of_mpi FILE. */
+ * MPI wakes. A thread of the program's own asks as well, and writes what it is told: threads_of_mpi FILE. STARTS_OWN: by which function that one starts. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -8,6 +8,11 @@
 #include "of_team.h"
 
 int starts_for_mpi(pthread_t *thread, void *(*run)(void *), void *given);
+#ifdef STARTS_OWN
+int STARTS_OWN(pthread_t *thread, void *(*run)(void *), void *given);
+#else
+#define STARTS_OWN(thread, run, given) pthread_create(thread, NULL, run, given)
+#endif
 
 static long long now(void) {
   struct timespec time;
@@ -38,7 +43,7 @@ int main(int count, char **words) {
   for (int i = 0; i < 3; ++i) {
     if (starts_for_mpi(&thread, ask_in_another, NULL) != 0) return 1;
     pthread_join(thread, NULL);
-    if (pthread_create(&thread, NULL, write_it, file) != 0) return 1;
+    if (STARTS_OWN(&thread, write_it, file) != 0) return 1;
     pthread_join(thread, NULL);
     fflush(file);
   }

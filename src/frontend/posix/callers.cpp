@@ -1,6 +1,7 @@
 #include "frontend/posix/callers.hpp"
 
 #include <link.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <array>
@@ -18,7 +19,7 @@ namespace {
 // Code of one object. Written once, then read without a lock.
 struct Range {
   std::atomic<uintptr_t> begin{0}, end{0};
-  std::atomic<bool> program{false};
+  std::atomic<bool> program{false}, cxx{false};
 };
 constexpr size_t most_ranges = 4096;
 std::array<Range, most_ranges> ranges;
@@ -65,9 +66,25 @@ bool learn(uintptr_t at) {
     ranges[next].begin.store(look.begin, std::memory_order_relaxed);
     ranges[next].end.store(look.end, std::memory_order_relaxed);
     ranges[next].program.store(program, std::memory_order_relaxed);
+    ranges[next].cxx.store(look.name.find("/libstdc++.so") != std::string::npos, std::memory_order_relaxed);
     known.store(next + 1, std::memory_order_release);
   }
   return program;
+}
+
+bool is_of_cxx_library(uintptr_t at) {
+  if (is_ours(at)) return false;
+  if (!find(at)) (void)learn(at);
+  const Range* const range = find(at);
+  return range && range->cxx.load(std::memory_order_relaxed);
+}
+
+// From the door on, until code that is neither ours nor the C++ library's is found.
+_Unwind_Reason_Code look_beyond(_Unwind_Context* frame, void* found) {
+  const uintptr_t at = _Unwind_GetIP(frame);
+  if (is_ours(at) || is_of_cxx_library(at)) return _URC_NO_REASON;
+  *static_cast<uintptr_t*>(found) = at;
+  return _URC_NORMAL_STOP;
 }
 
 }  // namespace
@@ -89,6 +106,12 @@ bool is_of_the_program(const void* caller) {
   if (is_ours(at)) return false;
   const Range* const range = find(at);
   return range ? range->program.load(std::memory_order_relaxed) : learn(at);
+}
+
+const void* beyond_cxx_library(const void* caller) {
+  uintptr_t at = reinterpret_cast<uintptr_t>(caller);
+  if (is_of_cxx_library(at)) (void)_Unwind_Backtrace(look_beyond, &at);
+  return reinterpret_cast<const void*>(at);
 }
 
 bool is_of_mpi(const void* caller) { return !is_ours(reinterpret_cast<uintptr_t>(caller)) && !is_of_the_program(caller); }

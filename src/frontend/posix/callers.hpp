@@ -10,6 +10,9 @@ bool is_of_the_program(const void* caller);
 // MPI's, and what MPI brings.
 bool is_of_mpi(const void* caller);
 
+// The code that has called the C++ library, where `caller`, which has called this thread's door, is in there; else `caller`.
+const void* beyond_cxx_library(const void* caller);
+
 // Of an object by the path that it was loaded from. What MPI is linked with is known by name, what it loads later by where it lies.
 bool is_part_of_mpi(const std::string& path);
 

@@ -36,11 +36,12 @@ void* run_for_mpi(void* handed) {
   return beginning.run(beginning.given);
 }
 
-// What our own code starts serves this process, or stands for a thread of the program's.
+// What our own code starts serves this process, or stands for a thread of the program's. For std::thread the C++ library calls.
 bool begins_for_mpi(const void* caller) {
   if (!holdfast::redundant::Replica::now()) [[likely]]
     return false;
-  return holdfast::frontend::posix::is_of_mpi(caller) || (this_one_is_of_mpi && holdfast::frontend::posix::is_of_the_program(caller));
+  const void* const its = holdfast::frontend::posix::beyond_cxx_library(caller);
+  return holdfast::frontend::posix::is_of_mpi(its) || (this_one_is_of_mpi && holdfast::frontend::posix::is_of_the_program(its));
 }
 
 int begin_for_mpi(pthread_t* thread, const pthread_attr_t* attributes, Beginning beginning) {
