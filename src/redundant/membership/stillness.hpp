@@ -2,6 +2,7 @@
 // MPI's for other ranks. Where all processes of the job have stood for long, and some of them wait for twins that are elsewhere, nothing will wake them but a
 // network that is very late. Kept by the hub. Pure.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -9,6 +10,21 @@
 #include <vector>
 
 namespace holdfast::redundant {
+
+// For how long a process has stood, as it looks every second. Time in which it does not look counts as two looks at most: it was stopped then, perhaps with
+// the whole job, and nothing could go on.
+class Stood {
+ public:
+  static constexpr int64_t look_ms = 1000;
+
+  int64_t look(bool still, int64_t now_ms) {
+    const int64_t since = std::min(now_ms - std::exchange(looked_ms_, now_ms), 2 * look_ms);
+    return stood_ms_ = still ? stood_ms_ + since : 0;
+  }
+
+ private:
+  int64_t looked_ms_ = 0, stood_ms_ = 0;
+};
 
 class Stillness {
  public:

@@ -15,7 +15,7 @@ namespace holdfast::redundant {
 namespace {
 
 constexpr auto batch_time = std::chrono::milliseconds(1);
-constexpr auto alive_time = std::chrono::milliseconds(1000);
+constexpr auto alive_time = std::chrono::milliseconds(Stood::look_ms);
 constexpr auto look_time = std::chrono::milliseconds(100);  // at what was sent
 
 }  // namespace

@@ -76,16 +76,18 @@ int64_t Twins::in_one_call_ms() {
   if (!now.name) return idle_beside_.forget(), in_other_call_ = {}, 0;
   const bool is_the_same = now.number == in_other_call_.number && now.name == in_other_call_.name;
   in_other_call_ = now;
-  if (!idle_beside_.are_all_but(now.thread, true) || !is_the_same) in_other_call_since_ms_ = clock_ms();
-  return clock_ms() - in_other_call_since_ms_;
+  return stood_in_other_call_.look(idle_beside_.are_all_but(now.thread, true) && is_the_same, clock_ms());
 }
 
 // The hub, which hears it of all, knows when no rank goes on (membership/stillness).
 void Twins::say_where_it_stands(bool waits_for_twins, Frame& alive) {
   const int64_t in_other_ms = stands_.now ? 0 : in_one_call_ms();
+  const int64_t since_ms = waits_for_twins ? stands_.since_ms : 0;
+  const int64_t stood_ms = stood_.look(since_ms != 0 && since_ms == stood_since_ms_, clock_ms());
+  stood_since_ms_ = since_ms;
   if (!waits_for_twins && in_other_ms == 0) return;
   const Standing& there = stands_.there;
-  alive.epoch = uint32_t(waits_for_twins ? clock_ms() - stands_.since_ms : in_other_ms);
+  alive.epoch = uint32_t(waits_for_twins ? stood_ms : in_other_ms);
   alive.rank = waits_for_twins ? 1 : 0;
   alive.payload = bytes_of(!waits_for_twins ? in_other_call_.name : there.is_question ? name_of_question(there.subject) : (*stands_.what)());
 }

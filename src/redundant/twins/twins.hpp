@@ -17,6 +17,7 @@
 #include "redundant/log/catch_up.hpp"
 #include "redundant/log/join.hpp"
 #include "redundant/membership/lease.hpp"
+#include "redundant/membership/stillness.hpp"
 #include "redundant/pieces/pieces.hpp"
 #include "redundant/twins/hub_answers.hpp"
 #include "redundant/twins/kernel_waits.hpp"
@@ -267,7 +268,8 @@ class Twins final : public Replica, public Sharing {
   // The other call that it is in, where that is one of other ranks, and since when all its threads have waited there.
   std::function<OtherCall()> other_call_;
   OtherCall in_other_call_;
-  int64_t in_other_call_since_ms_ = 0;
+  int64_t stood_since_ms_ = 0;  // where it waits for its twins, the last time that was asked; 0: it did not
+  Stood stood_, stood_in_other_call_;
   unsigned acting_ = 0;  // threads that carry a call out
   IdleThreads idle_beside_;
   std::atomic<unsigned> callers_{0};       // threads that have called and live

@@ -53,6 +53,16 @@ TEST(Stillness, that_comes_again_is_told_again) {
   EXPECT_FALSE(all.judge(two_ranks, deadline_ms).empty());
 }
 
+TEST(Stillness, is_no_time_in_which_the_job_was_stopped) {
+  Stood stood;
+  int64_t now = 5000000;
+  EXPECT_EQ(stood.look(false, now), 0);
+  for (int look = 1; look <= 20; ++look) EXPECT_EQ(stood.look(true, now += Stood::look_ms), look * Stood::look_ms);
+  EXPECT_EQ(stood.look(true, now += 3600 * 1000), 22 * Stood::look_ms);
+  EXPECT_EQ(stood.look(false, now += Stood::look_ms), 0);
+  EXPECT_EQ(stood.look(true, now += Stood::look_ms), Stood::look_ms);
+}
+
 TEST(Stillness, of_many_ranks_names_the_first_four) {
   Stillness all;
   std::vector<std::pair<int, int>> living;
