@@ -9,9 +9,9 @@ namespace holdfast::redundant {
 // In the environment of what a replica starts: the replica's own orders, by which the hub is reached.
 inline constexpr const char* child_variable = "HOLDFAST_CHILD_OF_REPLICA";
 
-enum class ChildDoes : uint64_t { writes = 0, starts_ranks = 1 };
+enum class ChildDoes : uint64_t { writes = 0, starts_ranks = 1, goes_unseen = 2 };
 
-// Returns when the hub has heard of it: what starts ranks ends the job, what writes is told of once. `line`: for the user.
+// Returns when the hub has heard of it: what starts ranks ends the job, what writes is told of once, and so is what goes on without the library. `line`: for the user.
 Status tell_of_child(const TeamOrders& orders, ChildDoes what, const std::string& line, uint64_t patience_ms);
 
 }  // namespace holdfast::redundant

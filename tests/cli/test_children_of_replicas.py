@@ -83,6 +83,31 @@ class ChildrenOfReplicas(ReplicatedTest):
                 self.build(name)
                 self.assert_refused(launcher, *launcher, "./appends", shlex.join([*launcher, "./appends"]))
 
+    def test_a_launcher_that_is_started_with_an_empty_environment_is_refused(self):
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                self.build(name)
+                words = shlex.join(["env", "-i", f"PATH={os.environ['PATH']}", *launcher, "./appends"])
+                self.assert_refused(launcher, self.script(f"#!/bin/bash\n{words} 2> /dev/null\necho $? > after\n"))
+                self.assert_refused(launcher, "bash", "-c", f"exec {words}")
+                self.assert_refused(launcher, "python3", "-c", f"import os, subprocess; subprocess.run({[*launcher, './appends']}, env={{}}); open('after', 'w')")
+
+    def test_a_program_that_is_started_with_an_empty_environment_is_told_of_once(self):
+        done = self.replicas(self.script("#!/bin/bash\nenv -i sh -c 'echo one >> log'\nenv -i sh -c 'echo two >> log'\necho own >> own\n"))
+        self.assertEqual(done.stderr.count("nobody sees what it does"), 1, done.stderr)
+        self.assertIn("rank 0 starts sh, which is started without LD_PRELOAD: nobody sees what it does, and what it writes is written once in each team\n", done.stderr)
+        self.assertEqual(self.read("own"), "own\n")
+
+    def test_ranks_of_a_launcher_in_a_script_that_is_not_known_are_refused(self):
+        """It has another name here. What a rank is started with is the launcher's own."""
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                self.build(name)
+                shell = "#!/bin/bash\nexport PMI_RANK=0 PMI_SIZE=1\n./appends 2> /dev/null\necho $? > after\n"
+                done = self.replicas(self.script(shell), expect=2)
+                self.assertEqual(done.stderr.count("rank 0 has started appends by a launcher that --replicas does not know"), 1, done.stderr)
+                self.assertFalse(os.path.exists(self.path("log")))
+
     def test_a_launcher_may_be_asked_for_its_version(self):
         for name, launcher in self.launchers():
             with self.subTest(name):

@@ -34,6 +34,7 @@ namespace holdfast::frontend::posix {
 namespace {
 
 constexpr int refused = 2;
+constexpr uint64_t patience_ms = 2000;  // of a child, for what the job is only told of
 
 struct Pipe {
   raw::Fd read_end, write_end;
@@ -97,9 +98,24 @@ void look_at_calls_of_mpi() {
   __builtin_unreachable();
 }
 
+// Of when it was loaded: a program may empty its environment before it starts another one.
+struct Beginnings {
+  std::string orders, rank;
+};
+Beginnings& beginnings() {
+  static auto* const all = new Beginnings;
+  return *all;
+}
+std::string rank_for_person() {
+  std::string rank = own_rank();
+  if (rank.empty()) rank = beginnings().rank;
+  return rank.empty() ? "0" : rank;
+}
+
 // What this process is in the place of, or a child of. Nothing: of no replica, or a launcher that `holdfast run` has started.
 std::optional<redundant::TeamOrders> orders_of_another() {
-  const auto orders = redundant::parse_orders(environment_variable(redundant::child_variable));
+  const std::string now = environment_variable(redundant::child_variable);
+  const auto orders = redundant::parse_orders(now.empty() ? beginnings().orders : now);
   if (orders) return orders;
   const auto own = redundant::parse_orders(environment_variable(redundant::orders_variable));
   return own && own->image > 0 ? own : std::nullopt;
@@ -126,7 +142,24 @@ std::string text_of(char* const* words) {
   return text.size() > most ? text.substr(0, text.rfind(' ', most)) + " ..." : text;
 }
 
+[[noreturn]] void refuse(const redundant::TeamOrders& orders, const std::string& line) {
+  const Status told = redundant::tell_of_child(orders, redundant::ChildDoes::starts_ranks, line, orders.deadline_ms);
+  if (!told.ok()) end(Status(told.kind(), line));
+  syscall(SYS_exit_group, refused);
+  __builtin_unreachable();
+}
+
+[[noreturn]] void refuse_launcher(const redundant::TeamOrders& orders, char* const* words) {
+  refuse(orders,
+         fmt::format(
+             "rank {} starts a launcher of its own ({}): its ranks would be no replicas, and write their files once in each team; name the launcher "
+             "in the command, as holdfast run --replicas {} {}",
+             rank_for_person(), words[0], orders.teams, text_of(words)));
+}
+
 }  // namespace
+
+void remember_of_whom() { beginnings() = {environment_variable(redundant::child_variable), own_rank()}; }
 
 bool is_spawned() {
   return !rank_of_environment().empty() && (environment_variable("PMI_SPAWNED") == "1" || !environment_variable("OMPI_PARENT_PORT").empty());
@@ -134,19 +167,32 @@ bool is_spawned() {
 
 void refuse_to_start_ranks(char* const* words) {
   const auto orders = orders_of_another();
-  if (!orders || !starts_ranks(name_of_program()) || only_asks(words)) return;
-  const std::string rank = own_rank(), command = text_of(words);
-  const std::string line = fmt::format(
-      "rank {} starts a launcher of its own ({}): its ranks would be no replicas, and write their files once in each team; name the launcher in the "
-      "command, as holdfast run --replicas {} {}",
-      rank.empty() ? "0" : rank, words[0], orders->teams, command);
-  const Status told = redundant::tell_of_child(*orders, redundant::ChildDoes::starts_ranks, line, orders->deadline_ms);
-  if (!told.ok()) end(Status(told.kind(), line));
-  syscall(SYS_exit_group, refused);
+  if (orders && starts_ranks(name_of_program()) && !only_asks(words)) refuse_launcher(*orders, words);
+}
+
+void refuse_to_be_another_rank() {
+  constexpr const char* of_launchers[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};  // a batch system's may be there all along
+  const auto orders = redundant::parse_orders(environment_variable(redundant::child_variable));
+  const bool is_rank =
+      std::any_of(std::begin(of_launchers), std::end(of_launchers), [](const char* name) { return !environment_variable(name).empty(); });
+  if (!orders || !is_rank || environment_variable("HOLDFAST_RANK").empty()) return;
+  refuse(*orders,
+         fmt::format("rank 0 has started {} by a launcher that --replicas does not know: these ranks would be no replicas, and write their files "
+                     "once in each team; name a launcher that it knows in the command, as holdfast run --replicas {} mpirun -n 4 ./{}",
+                     name_of_program(), orders->teams, name_of_program()));
+}
+
+void tell_of_unseen(const char* path, char* const* words, const char* why) {
+  const auto orders = orders_of_another();
+  if (!orders) return;
+  const std::string_view name = std::string_view(path).substr(std::string_view(path).rfind('/') + 1);
+  if (starts_ranks(name)) return only_asks(words) ? void() : refuse_launcher(*orders, words);
+  const std::string line = fmt::format("rank {} starts {}, which {}: nobody sees what it does, and what it writes is written once in each team",
+                                       rank_for_person(), path, why);
+  (void)redundant::tell_of_child(*orders, redundant::ChildDoes::goes_unseen, line, patience_ms);
 }
 
 bool tell_of_write(const std::string& path, bool nodes_share_it) {
-  constexpr uint64_t patience_ms = 2000;
   const auto orders = redundant::parse_orders(environment_variable(redundant::child_variable));
   if (!orders) return true;
   if (orders->apart && !nodes_share_it) return false;
@@ -169,6 +215,7 @@ void take_part() {
     return;
   }
   rename_environment_variable(redundant::orders_variable, redundant::child_variable);  // what this process starts is no replica
+  remember_of_whom();
   const auto orders = redundant::parse_orders(text);
   if (!orders) end(Status(Kind::invalid, "its orders make no sense"));
   const Status joined = redundant::Replica::join(*orders, std::atoi(rank.c_str()), 0, about_this_program(rank == "0"));

@@ -18,6 +18,7 @@
 #include "base/raw_syscalls.hpp"
 #include "catalog/executable.hpp"
 #include "catalog/probe.hpp"
+#include "frontend/posix/taking_part.hpp"
 #include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptors.hpp"
@@ -82,6 +83,19 @@ void warn_of(const char* path, char* const* environment, bool given = false) {
     complain(path, why + (takes_none ? "its files stay plain; link it dynamically" : "its files stay plain; keep LD_PRELOAD and HOLDFAST_* in it"));
 }
 
+// In a redundant job.
+void tell_of_unseen(const char* path, char* const* words, char* const* environment) {
+  if (!path || inside > 0 || holdfast::in_mpi_calls > 0 || takes_the_library(path, environment)) return;
+  struct stat state;
+  const bool searched = !std::strchr(path, '/');
+  if (!searched && holdfast::raw::fstatat(AT_FDCWD, path, &state, 0) != 0) return;
+  const OurCode ours_now;
+  if (holdfast::service::is_helper(path)) return;
+  holdfast::frontend::posix::tell_of_unseen(path, words,
+                                            !searched && takes_no_library(path) ? "is linked statically, or runs with other rights"
+                                                                                : "is started without LD_PRELOAD");
+}
+
 // Where the kernel is about to start something. Empty where it will refuse.
 std::string program_at(const std::string& path) {
   struct stat state;
@@ -143,9 +157,10 @@ int become_as_replica(redundant::Replica& replica, const std::string& program, c
 
 // The exec itself; back only where it failed.
 template <class Native>
-int become(const char* path, char* const* environment, Native native_with) {
+int become(const char* path, char* const* words, char* const* environment, Native native_with) {
   const auto native = [=] { return native_with(environment); };
   if (inside > 0) return native();
+  tell_of_unseen(path, words, environment);
   warn_of(path, environment);
   if (!of_this_process()) {
     give_numbers_back_after_vfork();
@@ -194,8 +209,9 @@ auto start(const char* path, char* const* environment, Native native, bool given
 }
 
 template <class Native>
-int spawn(const char* path, const posix_spawn_file_actions_t* given, char* const* environment, Native native) {
+int spawn(const char* path, const posix_spawn_file_actions_t* given, char* const* words, char* const* environment, Native native) {
   refuse_a_process_while_behind(path);
+  tell_of_unseen(path, words, environment);
   const SpawnActions actions(given);
   if (actions.error() != 0) return actions.error();
   return start(
@@ -265,19 +281,19 @@ std::vector<char*> words_of(const char* first, va_list arguments) {
 }  // namespace
 
 HF_DOOR int execve(const char* path, char* const* words, char* const* environment) noexcept {
-  return become(path, environment, [=](char* const* its) { return execute(path, words, its); });
+  return become(path, words, environment, [=](char* const* its) { return execute(path, words, its); });
 }
 HF_DOOR int execv(const char* path, char* const* words) noexcept {
-  return become(path, environ, [=](char* const* its) { return execute(path, words, its); });
+  return become(path, words, environ, [=](char* const* its) { return execute(path, words, its); });
 }
 HF_DOOR int execvp(const char* path, char* const* words) noexcept {
-  return become(path, environ, [=](char* const* its) { return real().execvpe(path, words, its); });
+  return become(path, words, environ, [=](char* const* its) { return real().execvpe(path, words, its); });
 }
 HF_DOOR int execvpe(const char* path, char* const* words, char* const* environment) noexcept {
-  return become(path, environment, [=](char* const* its) { return real().execvpe(path, words, its); });
+  return become(path, words, environment, [=](char* const* its) { return real().execvpe(path, words, its); });
 }
 HF_DOOR int fexecve(int fd, char* const* words, char* const* environment) noexcept {
-  return become(nullptr, environment, [=](char* const* its) { return real().fexecve(fd, words, its); });
+  return become(nullptr, words, environment, [=](char* const* its) { return real().fexecve(fd, words, its); });
 }
 HF_DOOR int execl(const char* path, const char* first, ...) noexcept {
   va_list arguments;
@@ -303,14 +319,14 @@ HF_DOOR int execle(const char* path, const char* first, ...) noexcept {
 }
 HF_DOOR int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
                         char* const* words, char* const* environment) {
-  return spawn(path, actions, environment, [=](const auto* all) {
+  return spawn(path, actions, words, environment, [=](const auto* all) {
     return spawn_or_interpret(path, words,
                               [=](const char* what, char* const* its) { return real().posix_spawn(child, what, all, attributes, its, environment); });
   });
 }
 HF_DOOR int posix_spawnp(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
                          char* const* words, char* const* environment) {
-  return spawn(path, actions, environment, [=](const auto* all) {
+  return spawn(path, actions, words, environment, [=](const auto* all) {
     return spawn_or_interpret(path, words, [=](const char* what, char* const* its) {
       return real().posix_spawnp(child, what, all, attributes, its, environment);
     });

@@ -43,9 +43,14 @@ __attribute__((constructor(103))) void replica_at_load(int, char** words, char**
   }
   const bool is_spawned = frontend::posix::is_spawned();
   if (is_spawned) rename_environment_variable(redundant::orders_variable, redundant::child_variable);
+  const bool is_mpi = dlsym(RTLD_NEXT, "PMPI_Init") != nullptr;
+  if (!has_orders) {
+    const frontend::posix::OurCode ours_now;
+    frontend::posix::remember_of_whom();
+    if (is_mpi) frontend::posix::refuse_to_be_another_rank();
+  }
   if (!has_orders || is_spawned) return intercept::posix::is_child_of_replica = true, void();
   have_addresses_as_they_are(words, environment);
-  const bool is_mpi = dlsym(RTLD_NEXT, "PMPI_Init") != nullptr;
   if (!is_mpi && environment_variable("HOLDFAST_RANK").empty()) return;
   const frontend::posix::OurCode ours_now;
   pthread_atfork([] { intercept::posix::refuse_a_process_while_behind(nullptr); }, nullptr, [] { intercept::posix::is_child_of_replica = true; });

@@ -279,8 +279,9 @@ void Hub::came(Talk& talk, const Frame& frame) {
 // It waits for the answer before it goes on, or ends.
 void Hub::came_of_child(const Talk& talk, const Frame& frame) {
   const std::string line(text_of(frame.payload));
-  const bool starts = frame.number == uint64_t(ChildDoes::starts_ranks);
-  follow(starts ? members_->starts_ranks(frame.team, line) : members_->writes_by_child(frame.team, line));
+  const auto does = ChildDoes(frame.number);
+  follow(does == ChildDoes::starts_ranks ? members_->starts_ranks(frame.team, line)
+                                         : members_->told_of_child(frame.team, line, does == ChildDoes::goes_unseen));
   Frame heard = frame;
   heard.payload.clear();
   (void)send_frame(talk.socket_.get(), heard, MSG_DONTWAIT);

@@ -337,8 +337,8 @@ Orders Membership::starts_ranks(int team, const std::string& line) {
   return stop(line, not_replicable);
 }
 
-Orders Membership::writes_by_child(int team, const std::string& line) {
-  if (over_ || is_lost(team) || std::exchange(told_of_children_, true)) return {};
+Orders Membership::told_of_child(int team, const std::string& line, bool goes_unseen) {
+  if (over_ || is_lost(team) || std::exchange(goes_unseen ? told_of_unseen_ : told_of_children_, true)) return {};
   return {{.what = Order::say, .line = line}};
 }
 

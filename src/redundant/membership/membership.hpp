@@ -79,8 +79,8 @@ class Membership {
   Orders log_ends(const std::string& why);
   // Something that a replica has started, and is none, starts ranks: each team would have its own, which write for themselves.
   Orders starts_ranks(int team, const std::string& line);
-  // Such a one writes a file that the teams share, as each team's does. Told of once.
-  Orders writes_by_child(int team, const std::string& line);
+  // Such a one writes a file that the teams share, as each team's does; or nobody can see what it does. Each is told of once.
+  Orders told_of_child(int team, const std::string& line, bool goes_unseen = false);
   Orders hub_is_left();  // nobody waits for the job any more
   // Of claims that differ: one for which nothing speaks, neither bytes of before nor another one that says the same; null where there is none.
   static const std::pair<int, Claim>* unproven_among(const std::vector<std::pair<int, Claim>>& claims);
@@ -145,7 +145,7 @@ class Membership {
   const bool rehearses_;
   uint64_t differences_ = 0;
   std::set<int> told_of_messages_;  // ranks
-  bool over_ = false, told_of_calls_ = false, told_of_children_ = false;
+  bool over_ = false, told_of_calls_ = false, told_of_children_ = false, told_of_unseen_ = false;
 };
 
 }  // namespace holdfast::redundant

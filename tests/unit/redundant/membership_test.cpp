@@ -79,9 +79,11 @@ TEST(Membership, a_child_that_starts_ranks_stops_the_job_before_they_are_there) 
 TEST(Membership, a_child_that_writes_is_told_of_once) {
   Membership members = two_teams();
   (void)members.gone(0, 1, "");
-  EXPECT_TRUE(members.writes_by_child(0, "of a lost team").empty());
-  EXPECT_EQ(lines(members.writes_by_child(1, "one")), "one\n");
-  EXPECT_TRUE(members.writes_by_child(1, "another").empty());
+  EXPECT_TRUE(members.told_of_child(0, "of a lost team").empty());
+  EXPECT_EQ(lines(members.told_of_child(1, "one")), "one\n");
+  EXPECT_TRUE(members.told_of_child(1, "another").empty());
+  EXPECT_EQ(lines(members.told_of_child(1, "unseen", true)), "unseen\n");
+  EXPECT_TRUE(members.told_of_child(1, "unseen, too", true).empty());
 }
 
 // Its node is lost in that moment.
