@@ -1,17 +1,35 @@
 """Where the teams of `holdfast run --replicas` run: the hosts of the command, dealt out. The launchers are scripts that write down what they are told."""
 import os
+import subprocess
 import unittest
 
-from command import CommandTest
+from command import CommandTest, debian_mpis
 
 LAUNCHER = """#!/bin/sh
 [ "$1" = --version ] && { printf '%s\\n' "$SAYS"; exit; }
 team=${HOLDFAST_REPLICA%% *}
+echo "$OMPI_MCA_coll_han_priority $MPIR_CVAR_DEVICE_COLLECTIVES" > "$SEEN.$team.sums"
 echo "$@" > "$SEEN.$team"
 while [ $# -gt 1 ]; do
     case $1 in --hostfile | -f | -machinefile) cp "$2" "$SEEN.$team.hosts" ;; esac
     shift
 done
+"""
+SUMS = r"""#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int count, char **words) {
+  enum { ALL = 300 };
+  double own[ALL], sum[ALL];
+  int rank;
+  MPI_Init(&count, &words);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  srand48(rank);
+  for (int i = 0; i < ALL; ++i) own[i] = (drand48() - 0.5) * (1 << 5 * ((i + rank) % 6));
+  MPI_Allreduce(own, sum, ALL, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  for (int i = 0; i < ALL && rank == 0; ++i) printf("%a\n", sum[i]);
+  return MPI_Finalize();
+}
 """
 OPEN_MPI, HYDRA = "mpirun (Open MPI) 4.1.4", "HYDRA build details:\n    Version: 4.0.2"
 
@@ -43,9 +61,12 @@ class TeamHosts(CommandTest):
             told.append(" ".join(words[:words.index("sh")]))
         return told, done.stderr
 
+    def read(self, name):
+        with open(self.path(name)) as file:
+            return file.read()
+
     def hosts_of(self, team):
-        with open(self.path(f"seen.{team}.hosts")) as hosts:
-            return hosts.read().splitlines()
+        return self.read(f"seen.{team}.hosts").splitlines()
 
     def write(self, name, *lines):
         with open(self.path(name), "w") as file:
@@ -101,6 +122,23 @@ class TeamHosts(CommandTest):
     def test_parts_of_other_sizes_are_named(self):
         _, said = self.deal(OPEN_MPI, "--host", "n1:2,n2:3", "-n", "2")
         self.assertIn("their nodes take different numbers of ranks", said)
+        for team in range(2):
+            self.assertEqual(self.read(f"seen.{team}.sums"), "0 none\n")
+        self.deal(OPEN_MPI, "--host", "n1:2,n2:2", "-n", "2")
+        self.assertEqual(self.read("seen.0.sums"), " \n")
+
+    def test_mpich_does_not_add_up_by_nodes_then(self):
+        """Nodes of one machine, as it can be told to see them."""
+        launcher = dict(debian_mpis()).get("mpich")
+        if not launcher:
+            self.skipTest("no MPICH here")
+        subprocess.run(["mpicc.mpich", "-x", "c", "-", "-o", self.path("sums")], input=SUMS, text=True, check=True)
+
+        def sums(nodes, **more):
+            return subprocess.run([*launcher, "-n", "4", "./sums"], env={**self.env, "MPIR_CVAR_NUM_CLIQUES": str(nodes), **more}, cwd=self.dir, check=True,
+                                  capture_output=True, text=True).stdout
+        self.assertNotEqual(sums(1), sums(3), "it need not be told, or the program does not show it")
+        self.assertEqual(sums(1, MPIR_CVAR_DEVICE_COLLECTIVES="none"), sums(3, MPIR_CVAR_DEVICE_COLLECTIVES="none"))
 
     def test_a_files_words_go_with_its_hosts(self):
         self.write("hosts", "# the site's", "n1 slots=2 user=me", "n2 slots=2", "", "n3 slots=2", "n4 slots=2 max_slots=4")

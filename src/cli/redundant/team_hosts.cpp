@@ -293,7 +293,11 @@ Result<TeamPlaces> place_teams(const std::vector<std::string>& command, const Mp
   }
   places.nodes = parts, places.left_over = dealer.left_over();
   places.said = said_of_parts(parts, dealer.left_over());
-  if (!dealer.are_alike()) places.said += "; their nodes take different numbers of ranks: what a sum over ranks comes to may differ in its last bits";
+  places.unlike = !dealer.are_alike();
+  if (places.unlike)
+    places.said +=
+        "; their nodes take different numbers of ranks: Open MPI and MPICH are told not to add up by nodes; with another MPI the last bits of a sum "
+        "may differ";
   return places;
 }
 

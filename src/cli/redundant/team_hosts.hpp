@@ -19,6 +19,7 @@ struct TeamPlaces {
   std::vector<std::vector<std::string>> commands;  // of each team
   bool apart = false;                              // no node has ranks of two teams
   bool far = false;                                // ranks on other nodes than this one
+  bool unlike = false;                             // their nodes take different numbers of ranks
   bool takes_turns = false;                        // all are on this node, with more ranks than it has cores
   std::vector<std::vector<int>> processors;        // of each team, where they are all on this node and its cores suffice
   std::string said;                                // where they run, and what is not survived there

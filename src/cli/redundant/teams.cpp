@@ -91,6 +91,9 @@ constexpr const char* place_of_open_mpi = "OMPI_MCA_orte_tmpdir_base";
 // Each launcher counts its own ranks only, and theirs would spin while those of other teams need the cores.
 constexpr const char* turns_of_open_mpi = "OMPI_MCA_mpi_yield_when_idle";
 
+// Sums over ranks are made within each node first, where nodes are not alike in other places for each team. By these they are made as if there were none.
+constexpr std::pair<const char*, const char*> sums_without_nodes[] = {{"OMPI_MCA_coll_han_priority", "0"}, {"MPIR_CVAR_DEVICE_COLLECTIVES", "none"}};
+
 class LauncherPlaces {
  public:
   LauncherPlaces() = default;
@@ -126,6 +129,7 @@ class Job {
  public:
   Job(const Teams& teams, TeamPlaces places, std::optional<TeamPlaces> of_restart, LauncherPlaces& made, JobState state)
       : takes_turns_(places.takes_turns),
+        unlike_(places.unlike),
         processors_(places.processors),
         hosts_(std::move(places), teams.spare_hosts, [&made] { return made.make(); }),
         find_beginning_(teams.beginning),
@@ -161,7 +165,7 @@ class Job {
   size_t free_part() const;
   const std::vector<int>& processors_of(int team) const;
 
-  const bool takes_turns_;
+  const bool takes_turns_, unlike_;
   const std::vector<std::vector<int>> processors_;  // dealt out
   std::vector<size_t> parts_;                       // of them, by team
   SpareHosts hosts_;
@@ -219,6 +223,8 @@ Status Job::start(int number, const std::vector<std::string>& command, const std
     ::setenv(checkpoint::team_variable, told_of_checkpoints.c_str(), 1);
     if (!place.empty()) ::setenv(place_of_open_mpi, place.c_str(), 1);
     if (takes_turns_) ::setenv(turns_of_open_mpi, "1", 0);
+    for (const auto& [name, value] : sums_without_nodes)
+      if (unlike_) ::setenv(name, value, 0);
     stay_on(processors_of(number));
     ::personality(ADDR_NO_RANDOMIZE);
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
