@@ -215,7 +215,7 @@ class Agents(CommandTest):
 
     def test_no_program_starts_an_agent_that_was_stopped(self):
         stop = "(unset LD_PRELOAD; $HOLDFAST agents stop n2); "
-        for i, how in enumerate((stop, "lose; " + stop, "kill $agent; sleep 0.5; ")):
+        for i, how in enumerate((stop, "lose; " + stop, "kill $agent; for i in $(seq 200); do [ -e /proc/$agent ] || break; sleep 0.05; done; ")):
             self.leave_alone(f"{how} echo b > b{i}.dat; [ ! -e $HOLDFAST_AGENTS/n2.*.again ]")
             self.assertFalse(any(agent["node"] == "n2" and agent["state"] == "up" for agent in self.json("agents", "status", expect=None)))
             self.assertEqual(self.holdfast("cat", f"b{i}.dat").stdout, "b\n")
@@ -360,11 +360,9 @@ print(len(os.listdir("/proc/self/task")))"""
 
     def test_a_directory_is_served_as_it_is_named(self):
         os.mkdir(self.path("n1.disk"))
-        self.holdfast("agents", "start", "--linger", "0.2", "--node", "n1", self.path("n1.disk") + "/./")
+        self.holdfast("agents", "start", "--linger", "2", "--node", "n1", self.path("n1.disk") + "/./")
         self.assertEqual(self.json("agents", "status")[0]["directories"], [self.path("n1.disk")])
-        deadline = time.time() + 30
-        while self.json("agents", "status") and time.time() < deadline:
-            time.sleep(2.5)  # asking is being a client
+        self.wait_until(lambda: not glob.glob(self.path("agents", "n1.*.agent")), seconds=30)  # asking it would be being a client
         self.assertEqual(self.json("agents", "status"), [])
         os.mkdir(self.path("two\nlines"))
         self.assertIn("newline", self.holdfast("agents", "start", "--node", "n2", self.path("two\nlines"), expect=3).stderr)
@@ -538,13 +536,16 @@ print(len(os.listdir("/proc/self/task")))"""
         self.assertEqual(self.find_in_processes(secret, set()), [])
         # While agents are started by a command: it lives as long as its agent takes to come up.
         with open(self.path("starter"), "w") as script:
-            script.write('#!/bin/sh\nsleep 0.3\nexec "$@"\n')
+            script.write(f'#!/bin/sh\nuntil [ -e {self.path("looked")} ]; do sleep 0.05; done\nexec "$@"\n')
         os.chmod(self.path("starter"), 0o755)
         run = self.begin("run", "--protect", "mirror:2", "--path", "*.dat", "--local", self.path("disk-{node}"), "--hosts", "m1,m2",
-                         "--with", self.path("starter") + " env ON={node}", "--", "sh", "-c", "echo one > one.dat; sleep 0.5")
+                         "--with", self.path("starter") + " env ON={node}", "--", "sh", "-c", "echo one > one.dat; until [ -e seen ]; do sleep 0.05; done")
         seen = set()
         while run.poll() is None:
             self.assertEqual(self.find_in_processes(secret, seen), [])
+            for name, words in (("looked", b"/bin/sh\0" + self.path("starter").encode()), ("seen", b"sh\0-c\0echo one > one.dat")):
+                if any(line.startswith(words) for line in seen):  # each stays until it was
+                    open(self.path(name), "wb").close()
         self.assertEqual(run.returncode, 0, run.communicate())
         for words in (b"starter", b"agents\0start", b"libexec/holdfast/agent", b"one.dat"):
             self.assertTrue(any(words in line for line in seen), f"{words} was not seen to run")
@@ -609,7 +610,7 @@ print(len(os.listdir("/proc/self/task")))"""
 
     def test_an_agent_that_nobody_needs_ends(self):
         os.mkdir(self.path("d"))
-        self.holdfast("agents", "start", "--node", "n1", "--linger", "1", "d")
+        self.holdfast("agents", "start", "--node", "n1", "--linger", "3", "d")
         process = self.agent_of("n1")
         deadline = time.time() + 20
         while os.path.exists(f"/proc/{process}") and time.time() < deadline:
