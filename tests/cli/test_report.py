@@ -53,12 +53,14 @@ class Report(CommandTest):
         self.assertNotIn("process,", self.holdfast("advise", "empty.hflog").stdout)
 
     def test_two_jobs_with_one_log_do_not_mix(self):
-        program = "import sys, time; open(sys.argv[1], 'wb').write(b'x' * 1000000); print('begun', flush=True); time.sleep(float(sys.argv[2]))"
-        first = self.begin("run", "--log", "same.hflog", sys.executable, "-c", program, "one.dat", "2")
+        program = "import sys; open(sys.argv[1], 'wb').write(b'x' * 1000000); print('begun', flush=True); sys.stdin.readline()"
+        first = self.begin("run", "--log", "same.hflog", sys.executable, "-c", program, "one.dat")
         self.assertEqual(first.stdout.readline(), "begun\n")
-        second = self.holdfast("run", "--log", "same.hflog", sys.executable, "-c", program, "two.dat", "0")
+        second = self.holdfast("run", "--log", "same.hflog", sys.executable, "-c", program, "two.dat")
         self.assert_one_sentence(second.stderr, "another job that runs writes this log", "goes on without")
-        self.assertEqual(first.wait(timeout=30), 0)
+        self.assertIsNone(first.poll())
+        _, said = first.communicate("\n", timeout=60)
+        self.assertEqual(first.returncode, 0, said)
         names = {os.path.basename(f["path"]): f for f in self.json("report", "same.hflog")["files"]}
         self.assertIn("one.dat", names)
         self.assertNotIn("two.dat", names)
