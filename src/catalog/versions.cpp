@@ -395,14 +395,20 @@ std::set<std::string> VersionList::shown_by(const std::string& uuid) const {
   return directories;
 }
 
+bool VersionList::may_miss(const std::string& path) const {
+  const std::string begins = file_directory_name(path, "");
+  return std::any_of(unread_.begin(), unread_.end(), [&](const std::string& directory) { return directory.starts_with(begins); });
+}
+
 namespace {
 
 struct SeenOn {
-  std::vector<std::string> names;
+  std::vector<std::string> names, unread;
   std::vector<layout::Manifest> fresh;
   void add(const std::string& name, const Result<Bytes>& text) {
     auto manifest = text ? layout::decode(*text) : Result<layout::Manifest>(text.status());
     if (manifest && manifest->is_final() && manifest->directory == name) fresh.push_back(std::move(*manifest));
+    else if (!text) unread.push_back(name);
   }
 };
 
@@ -430,7 +436,7 @@ Result<std::vector<FoundVersion>> VersionList::look(const std::vector<std::strin
   auto pool = look_at_pool(directories, deadline_ms);
   if (!pool) return Status(Kind::lost, pool.status().sentence());
   std::vector<std::tuple<const Member*, std::shared_ptr<SeenOn>, std::shared_ptr<target::Ticket>>> asked;
-  silent_.clear();
+  silent_.clear(), unread_.clear();
   for (const Member& member : pool->members) {
     if (!member.usable()) {
       silent_.push_back(member.path);
@@ -447,6 +453,7 @@ Result<std::vector<FoundVersion>> VersionList::look(const std::vector<std::strin
       continue;
     }
     for (const std::string& name : seen->names) holders[name].insert(member->uuid);
+    unread_.insert(seen->unread.begin(), seen->unread.end());
     for (layout::Manifest& manifest : seen->fresh) {
       manifest.path = manifest.version->file;
       const std::string directory = manifest.directory;

@@ -58,6 +58,9 @@ class VersionList {
   Result<std::vector<FoundVersion>> look(const std::vector<std::string>& directories, uint64_t deadline_ms);
   // Those that the last look has passed over.
   const std::vector<std::string>& silent() const { return silent_; }
+  // Whether the last look has met a directory of a file of that name, and could not read whose it is: one that grows, or that gives way just now to what was
+  // made anew of it. Such a look may have met neither.
+  bool may_miss(const std::string& path) const;
 
  private:
   struct Known {
@@ -67,6 +70,7 @@ class VersionList {
   std::set<std::string> shown_by(const std::string& uuid) const;
   std::map<std::string, Known> known_;  // by directory name
   std::vector<std::string> silent_;
+  std::set<std::string> unread_;  // directories
 };
 
 // A version with its members as they are now: what it is stored in, which may be a pack.

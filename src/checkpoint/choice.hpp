@@ -66,11 +66,12 @@ struct Checkpoint {
   std::vector<Protected> older;   // versions that a newer one of the same file has replaced
   std::vector<Protected> rivals;  // written beside the newest on another node: nobody can say which is right
   uint64_t bytes = 0;
-  bool are_singles = false;     // files of no checkpoint, of all attempts of the run: each stands for itself (singles.hpp)
-  std::vector<Protected> lost;  // of these: those of which no version can be read
-  bool is_mixed = false;        // some of its files have been written anew, others not yet
-  std::string torn_update;      // the file by which that is so, where it was not written again to its end (updates.hpp)
-  bool has_all() const;         // readable or not
+  bool are_singles = false;      // files of no checkpoint, of all attempts of the run: each stands for itself (singles.hpp)
+  std::vector<Protected> lost;   // of these: those of which no version can be read
+  std::vector<Protected> plain;  // ... those that are newer at their paths, as they were drained, than what can be read
+  bool is_mixed = false;         // some of its files have been written anew, others not yet
+  std::string torn_update;       // the file by which that is so, where it was not written again to its end (updates.hpp)
+  bool has_all() const;          // readable or not
   // What belongs to it beside its places is known and there.
   bool is_rolled() const;
   // One that has written nothing of it, where others are further: nobody can tell it from one that is late.

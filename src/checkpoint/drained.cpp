@@ -72,12 +72,29 @@ uint64_t DrainedCheckpoint::bytes() const {
   return all;
 }
 
+bool DrainedFile::still_there() const {
+  const auto now = catalog::look(path, true);
+  return now && now->regular() && now->size == state.size && now->change_ns == state.change_ns &&
+         !catalog::is_another_file(state, now->path_state(), path);
+}
+
 bool DrainedCheckpoint::still_there() const {
-  return std::all_of(files.begin(), files.end(), [](const DrainedFile& file) {
-    const auto now = catalog::look(file.path, true);
-    return now && now->regular() && now->size == file.state.size && now->change_ns == file.state.change_ns &&
-           !catalog::is_another_file(file.state, now->path_state(), file.path);
-  });
+  const auto is_there = [](const DrainedFile& file) { return file.still_there(); };
+  return are_singles ? std::any_of(files.begin(), files.end(), is_there) : std::all_of(files.begin(), files.end(), is_there);
+}
+
+void leave_out_what_has_changed(std::vector<DrainedCheckpoint>& all) {
+  for (DrainedCheckpoint& one : all)
+    if (one.are_singles) std::erase_if(one.files, [](const DrainedFile& file) { return !file.still_there(); });
+  std::erase_if(all, [](const DrainedCheckpoint& one) { return one.files.empty() || !one.still_there(); });
+}
+
+std::optional<std::pair<layout::Attempt, uint32_t>> DrainedFile::number() const {
+  const size_t dot = version.rfind('.');
+  const auto attempt = dot == std::string::npos ? std::nullopt : layout::parse_attempt(version.substr(0, dot));
+  std::istringstream words(dot == std::string::npos ? "" : version.substr(dot + 1));
+  uint32_t count = 0;
+  return attempt && words >> count ? std::optional(std::make_pair(*attempt, count)) : std::nullopt;
 }
 
 std::string version_drained(const layout::Version& version) { return fmt::format("{}.{}", text_of(version.attempt), version.number); }
@@ -156,15 +173,32 @@ std::optional<DrainedCheckpoint> decode_drained(const std::string& text) {
   return drained;
 }
 
-Status keep_record(const DrainedCheckpoint& drained, const std::vector<std::string>& nodes, uint64_t deadline_ms, bool begins) {
+namespace {
+
+// Each file stands for itself: one that was not drained this time, as it cannot be read any more, is there still.
+DrainedCheckpoint with_what_is_left(DrainedCheckpoint drained, const std::vector<DrainedCheckpoint>& before) {
+  std::set<std::string> paths;
+  for (const DrainedFile& file : drained.files) paths.insert(file.path);
+  for (const DrainedCheckpoint& other : before)
+    for (const DrainedFile& file : other.files)
+      if (other.run == drained.run && other.are_singles && file.still_there() && paths.insert(file.path).second) drained.files.push_back(file);
+  return drained;
+}
+
+}  // namespace
+
+Status keep_record(const DrainedCheckpoint& now, const std::vector<std::string>& nodes, uint64_t deadline_ms, bool begins) {
   const auto pool = catalog::look_at_pool(nodes, deadline_ms);
   if (!pool) return pool.status();
   const auto found = records_of(*pool);
   // Here and not in a lane: storage that hangs at the user's path is no matter of the node's.
+  const DrainedCheckpoint drained = now.are_singles ? with_what_is_left(now, found) : now;
   std::vector<std::string> outdated;
   for (const DrainedCheckpoint& other : found) {
+    if (other.run != drained.run || other.name() == drained.name()) continue;
     const bool may_go = begins || other.attempt >= drained.attempt;
-    if (may_go && other.run == drained.run && other.name() != drained.name() && !other.still_there()) outdated.push_back(other.name());
+    const bool is_taken_over = drained.are_singles && other.are_singles;
+    if (is_taken_over || (may_go && !other.still_there())) outdated.push_back(other.name());
   }
   std::vector<std::shared_ptr<target::Ticket>> asked;
   for (const catalog::Member& member : pool->members)
@@ -190,6 +224,18 @@ Result<PlainFiles::Shown> PlainFiles::shown() {
   }
   shown_ = some;
   return some;
+}
+
+std::optional<std::pair<layout::Attempt, uint32_t>> PlainFiles::drained(const std::string& path, bool anew) {
+  if (!catalog::look(path, true)) return {};
+  if (anew || !records_) {
+    const auto pool = catalog::look_at_pool(settings_.local, settings_.deadline_ms);
+    records_ = pool ? records_of(*pool) : std::vector<DrainedCheckpoint>();
+  }
+  for (const DrainedCheckpoint& one : *records_)
+    for (const DrainedFile& file : one.files)
+      if (one.are_singles && one.run == run_.id && file.path == path && file.still_there()) return file.number();
+  return {};
 }
 
 Result<DrainedCheckpoint> PlainFiles::record() const {

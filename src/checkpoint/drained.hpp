@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/config.hpp"
@@ -25,6 +26,8 @@ struct DrainedFile {
   std::string path;
   std::string version = {};  // of a file of no checkpoint: version_drained()
   bool operator==(const DrainedFile&) const = default;
+  bool still_there() const;
+  std::optional<std::pair<layout::Attempt, uint32_t>> number() const;  // of that version, in the order of all of a run
 };
 // Tells a file's versions apart, in all attempts of a run.
 std::string version_drained(const layout::Version& version);
@@ -46,7 +49,7 @@ struct DrainedCheckpoint {
   Ages ages() const;
   Age age() const { return ages().begin()->second; }
   uint64_t bytes() const;
-  bool still_there() const;
+  bool still_there() const;               // all of it; of files of no checkpoint any: each stands for itself
   bool has(const Protected& file) const;  // that version, of files of no checkpoint
   std::string name() const;               // of its record
 };
@@ -57,7 +60,11 @@ Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files
 std::string encode(const DrainedCheckpoint& drained);
 std::optional<DrainedCheckpoint> decode_drained(const std::string& text);
 
-// On every one of these nodes (addresses) that answers. Records of the run whose files are gone, or others by now, go. Those of earlier attempts than
+// Of what was drained that is left which is still there.
+void leave_out_what_has_changed(std::vector<DrainedCheckpoint>& all);
+
+// On every one of these nodes (addresses) that answers. Records of the run whose files are gone, or others by now, go. Of files of no checkpoint the new record
+// says as well what others say that is still so, and these go. Those of earlier attempts than
 // the drained one's go only where an attempt `begins` with it. The one that runs may have begun with them, and its ranks ask for their files.
 Status keep_record(const DrainedCheckpoint& drained, const std::vector<std::string>& nodes, uint64_t deadline_ms, bool begins = false);
 // Which plain files the programs of an attempt see: all where it begins from the start, else those of the drained checkpoint that it has begun with. Others at
@@ -81,6 +88,8 @@ class PlainFiles {
     const auto some = shown();
     return some && some->has(path);
   }
+  // Which version of a file of no checkpoint stands at its path, as a drain has left it; nothing where that is not so. All nodes are asked: once, or `anew`.
+  std::optional<std::pair<layout::Attempt, uint32_t>> drained(const std::string& path, bool anew = false);
 
  private:
   Result<DrainedCheckpoint> record() const;
@@ -89,6 +98,7 @@ class PlainFiles {
   const std::string& own_;
   const Settings& settings_;
   std::optional<Shown> shown_;
+  std::optional<std::vector<DrainedCheckpoint>> records_;
 };
 // What the nodes of a pool know, by run, attempt and step; whether it is still there is not asked. Where one was drained again, and a node could not note that,
 // both records are among them.

@@ -47,6 +47,37 @@ void leave_out_lost(Checkpoint& singles) {
   }
 }
 
+namespace {
+
+// What is older on the nodes than that, or cannot be read there.
+void take_plain(Checkpoint& singles, const std::string& path, const Number& drained) {
+  const auto is_of_path = [&](const Protected& one) { return one.version.file == path; };
+  const auto seen = std::find_if(singles.files.begin(), singles.files.end(), [&](const auto& file) { return is_of_path(file.second); });
+  if (seen != singles.files.end() && number_of(seen->second) >= drained) return;
+  const auto lost = std::find_if(singles.lost.begin(), singles.lost.end(), is_of_path);
+  Protected plain = seen != singles.files.end() ? seen->second : lost != singles.lost.end() ? *lost : Protected();
+  if (plain.file_id.empty()) return;  // nobody would take anything else for it
+  if (seen != singles.files.end()) singles.files.erase(seen);
+  if (lost != singles.lost.end()) singles.lost.erase(lost);
+  singles.older.push_back(plain);
+  std::tie(plain.version.attempt, plain.version.number) = drained;
+  plain.readable = false;
+  singles.plain.push_back(std::move(plain));
+}
+
+}  // namespace
+
+void take_plain(std::vector<Checkpoint>& all, const std::vector<DrainedCheckpoint>& drained, const std::vector<LocalEntry>& local) {
+  const auto removed = removals(local);
+  for (Checkpoint& singles : all)
+    for (const DrainedCheckpoint& record : drained) {
+      if (!singles.are_singles || !record.are_singles || record.run != singles.run) continue;
+      for (const DrainedFile& file : record.files)
+        if (const auto number = file.number(); number && !is_removed(removed, {record.run, file.path}, *number))
+          take_plain(singles, file.path, *number);
+    }
+}
+
 std::vector<Protected> take_removed(std::vector<Protected>& found, const std::vector<LocalEntry>& local) {
   std::vector<Protected> taken;
   const auto removed = removals(local);
@@ -76,10 +107,12 @@ void add_outdated(const Checkpoint& singles, size_t keep, std::vector<Protected>
 
 std::vector<std::string> gone_back(const Checkpoint& singles) {
   std::vector<std::string> paths;
-  for (const auto& [place, file] : singles.files) {
+  const auto look_at = [&](const Protected& file) {
     const auto is_newer = [&](const Protected& one) { return one.version.file == file.version.file && number_of(file) < number_of(one); };
     if (std::any_of(singles.older.begin(), singles.older.end(), is_newer)) paths.push_back(file.version.file);
-  }
+  };
+  for (const auto& [place, file] : singles.files) look_at(file);
+  std::for_each(singles.plain.begin(), singles.plain.end(), look_at);
   return paths;
 }
 
@@ -100,18 +133,36 @@ bool remembers_removed(const Survey& survey, const std::string& run) {
                      [&](const LocalEntry& entry) { return entry.run == run && entry.state == State::hidden && entry.name.is_single(); });
 }
 
-// What was written since, though not protected, is as lost as if it had not been removed before. Nodes that do not answer may have a version that was written
-// after the removal: then the earlier notes have to do.
+namespace {
+
+// How many nodes may keep silent, and each version that endures is seen all the same: by what there is of this run.
+size_t may_be_silent(const Survey& survey, const std::string& run) {
+  std::optional<int> fewest;
+  for (const catalog::FoundVersion& one : survey.versions)
+    if (one.manifest.version->run == run) fewest = std::min(fewest.value_or(layout::max_members), one.manifest.geometry.scheme.m);
+  return size_t(fewest.value_or(0));
+}
+
+}  // namespace
+
+// What was written since, though not protected, is as lost as if it had not been removed before. Where too many nodes do not answer these may have a version
+// that was written after the removal: then the earlier notes have to do, when an attempt begins.
 void note_removed(const Survey& survey, const Run& run, uint64_t deadline_ms) {
-  if (!survey.silent.empty()) return;
+  if (survey.silent.size() > may_be_silent(survey, run.id)) return;
   std::set<std::string> there;
   for (const Checkpoint& one : survey.checkpoints)
     if (one.are_singles && one.run == run.id) {
       for (const auto& [place, file] : one.files) there.insert(file.version.file);
-      for (const Protected& file : one.lost) there.insert(file.version.file);
+      for (const auto* some : {&one.lost, &one.plain})
+        for (const Protected& file : *some) there.insert(file.version.file);
     }
+  const auto removed = removals(survey.local);
+  for (const DrainedCheckpoint& one : survey.drained)
+    for (const DrainedFile& file : one.files)  // of which no node that answers has anything else
+      if (const auto number = file.number(); one.run == run.id && number && !is_removed(removed, {run.id, file.path}, *number))
+        there.insert(file.path);
   std::vector<std::string> names;
-  for (const auto& [file, number] : removals(survey.local)) {
+  for (const auto& [file, number] : removed) {
     const auto name = encode(LocalName{.ranks = 0, .number = 0, .file = file.second});
     if (file.first == run.id && name && !there.contains(file.second)) names.push_back(*name);
   }
@@ -164,28 +215,41 @@ void add_local(Standing& standing, const LocalEntry& entry, bool is_of_last_atte
 
 }  // namespace
 
+namespace {
+
+// Where it is no more what the program has left it is not told.
+void add_drained(Standing& standing, const DrainedCheckpoint& record, const DrainedFile& file, const std::string& newest) {
+  if (!newest.empty() && newest != file.version) return;
+  standing.drained = true;
+  if (!standing.state.empty()) return;
+  standing.state = "drained", standing.why.clear(), standing.files = 1, standing.bytes = file.state.size;
+  standing.attempt = record.attempt, standing.run = record.run, standing.file = file.path;
+}
+
+}  // namespace
+
 void add_standings_of_singles(const Survey& survey, std::vector<Standing>& all) {
   std::map<File, Standing> files;
+  std::map<File, std::string> newest;
   std::map<std::string, layout::Attempt> last;
   for (const auto& [run, attempts] : survey.attempts)
     if (!attempts.empty()) last[run] = *attempts.rbegin();
   for (const Checkpoint& one : survey.checkpoints) {
     if (!one.are_singles) continue;
-    for (const auto& [place, file] : one.files) files[{one.run, file.version.file}] = standing_of(file, true);
-    for (const Protected& file : one.lost) files[{one.run, file.version.file}] = standing_of(file, false);
+    const auto add = [&](const Protected& file, bool is_readable) {
+      files[{one.run, file.version.file}] = standing_of(file, is_readable);
+      newest[{one.run, file.version.file}] = version_drained(file.version);
+    };
+    for (const auto& [place, file] : one.files) add(file, true);
+    for (const Protected& file : one.lost) add(file, false);
+    for (const Protected& file : one.plain) add(file, false), files[{one.run, file.version.file}].state.clear();  // for what is drained
   }
   for (const auto& [run, attempts] : survey.attempts)
     for (const layout::Attempt& attempt : attempts)
       for (const auto& [path, entry] : unprotected_singles(survey, run, attempt)) add_local(files[{run, path}], entry, attempt == last[run]);
   for (const DrainedCheckpoint& one : survey.drained)
-    for (const DrainedFile& file : one.files) {
-      if (!one.are_singles) continue;
-      Standing& standing = files[{one.run, file.path}];
-      standing.drained = true;
-      if (!standing.state.empty()) continue;
-      standing.state = "drained", standing.files = 1, standing.bytes = file.state.size;
-      standing.attempt = one.attempt, standing.run = one.run, standing.file = file.path;
-    }
+    for (const DrainedFile& file : one.files)
+      if (const File of{one.run, file.path}; one.are_singles) add_drained(files[of], one, file, newest[of]);
   for (auto& [file, standing] : files) all.push_back(std::move(standing));
 }
 

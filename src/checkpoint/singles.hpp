@@ -16,6 +16,8 @@ namespace holdfast::checkpoint {
 
 // Those of which no version can be read: `files` go to `lost`.
 void leave_out_lost(Checkpoint& singles);
+// What cannot be read, or only as it was before, and is at its path as it was drained, is no loss: such files go to `plain`.
+void take_plain(std::vector<Checkpoint>& all, const std::vector<DrainedCheckpoint>& drained, const std::vector<LocalEntry>& local);
 // Out of `found`: versions of files that the program has removed since, in that attempt or a later one, as notes on the nodes say.
 std::vector<Protected> take_removed(std::vector<Protected>& found, const std::vector<LocalEntry>& local);
 // What goes where so many versions of each file stay that endure.

@@ -140,13 +140,14 @@ Result<Survey> Surveyor::look(const std::string& run) {
     for (const auto& [of, attempts] : here->attempts) survey.attempts[of].insert(attempts.begin(), attempts.end());
   }
   survey.drained = records_of(*pool);
-  std::erase_if(survey.drained, [](const DrainedCheckpoint& one) { return !one.still_there(); });
+  leave_out_what_has_changed(survey.drained);
   auto found = versions_.look(directories_, deadline_ms_);
   if (!found) return found.status();
   survey.versions = std::move(*found);
   auto all = protected_of(survey.versions, damaged_);
   survey.removed = take_removed(all, survey.local);
   survey.checkpoints = checkpoints_of(all);
+  take_plain(survey.checkpoints, survey.drained, survey.local);
   mark_torn_updates(survey.checkpoints, survey.local, survey.drained);
   survey.silent = versions_.silent();
   for (const auto* nodes : {&survey.lost, &survey.unknown}) survey.silent.insert(survey.silent.end(), nodes->begin(), nodes->end());

@@ -23,7 +23,7 @@ class CheckpointSingles(CheckpointTest):
         return {os.path.basename(one["file"]): one for one in self.json("checkpoints", *words)["checkpoints"]}
 
     def states_of_files(self):
-        return {name: one["state"] + (", drained" if one["drained"] else "") for name, one in self.single().items()}
+        return {name: one["state"] + (", drained" if one["drained"] and one["state"] != "drained" else "") for name, one in self.single().items()}
 
     def test_after_the_loss_of_two_nodes_the_newest_version_of_each_file_is_there(self):
         script = """if [ -e begun ]; then ls results > listed; cat results/*.dat > got; exit 0; fi; touch begun
@@ -103,6 +103,67 @@ class CheckpointSingles(CheckpointTest):
         done = self.job("touch begun", "--resume", nodes=6, ranks=4, expect=122)
         self.assertFalse(os.path.exists(self.path("begun")))
         self.assertRegex(done.stderr, r"results/\w+.dat cannot be read, and there is no other")
+
+    def test_what_is_put_at_the_path_of_a_removed_file_is_seen(self):
+        self.job("for f in a b; do echo $f > results/$f.dat; done")
+        self.job("rm results/a.dat; ls results > listed", "--resume")
+        self.assertEqual(self.read("listed"), "b.dat\n")
+        self.job("cat results/a.dat 2> wrong; ls results > listed", "--resume")
+        self.assertEqual(self.read("listed"), "b.dat\n")
+        self.assertIn("No such file", self.read("wrong"))
+        with open(self.path("results", "a.dat"), "w") as plain:
+            plain.write("the user's\n")
+        self.job("cat results/a.dat > got; ls results > listed; echo more >> results/a.dat; cat results/a.dat >> got", "--resume")
+        self.assertEqual((self.read("got"), self.read("listed")), ("the user's\nthe user's\nmore\n", "a.dat\nb.dat\n"))
+        self.assertEqual(self.read("results", "a.dat"), "the user's\nmore\n")
+        self.job("rm results/a.dat; [ -e results/a.dat ] && echo there; ls results > listed", "--resume", expect=0)
+        self.assertEqual((self.read("listed"), os.listdir(self.path("results"))), ("b.dat\n", ["b.dat"]))
+
+    def test_what_is_listed_can_be_opened(self):
+        """Files of a run that a narrower pattern does not mean."""
+        self.job("for f in a.dat b.dat c.txt; do echo $f > results/$f; done", "--drain", "none", pattern="results/*")
+        self.job("ls results > listed; cat results/* > got", "--resume", "--drain", "none", pattern="results/*.dat")
+        self.assertEqual((self.read("listed"), self.read("got")), ("a.dat\nb.dat\n", "a.dat\nb.dat\n"))
+
+    def test_a_file_that_is_lost_on_the_nodes_is_there_as_it_was_drained(self):
+        script = "[ $RANK = 0 ] && echo first > results/a.dat; [ $RANK = 3 ] && echo b > results/b.dat; true"
+        four = {"nodes": 6, "ranks": 4}
+        self.job(script, **four)
+        self.lose("n1", "n2")
+        self.assertEqual(self.states_of_files(), {"a.dat": "drained", "b.dat": "protected, drained"})
+        # What is written later is drained beside it, and takes nothing from what is known of it.
+        done = self.job("[ $RANK = 3 ] || exit 0; cat results/*.dat > got; echo b again > results/b.dat", "--resume", **four)
+        self.assertIn(self.path("results", "a.dat") + " cannot be read from the nodes, and is there as it was drained", done.stderr)
+        self.assertEqual(self.read("got"), "first\nb\n")
+        done = self.job("[ $RANK = 3 ] || exit 0; cat results/*.dat > got; echo more >> results/a.dat", "--resume", "--drain", "none", **four)
+        self.assertEqual(self.read("got"), "first\nb again\n")
+        self.job("[ $RANK = 3 ] || exit 0; cat results/a.dat > got; rm results/a.dat; ls results > listed", "--resume", **four)
+        self.assertEqual((self.read("got"), self.read("listed")), ("first\nmore\n", "b.dat\n"))
+        self.assertEqual(os.listdir(self.path("results")), ["b.dat"])
+
+    def test_where_all_are_drained_the_job_begins_with_these(self):
+        self.job("echo a > results/a.dat; echo b > results/b.dat", nodes=6)
+        self.lose("n1", "n2")
+        done = self.job("cat results/*.dat > got; rm results/a.dat; ls results > listed; echo c > results/c.dat", "--resume", nodes=6)
+        self.assertIn("attempt 2 begins with 2 files as drained", done.stderr)
+        self.assertEqual((self.read("got"), self.read("listed")), ("a\nb\n", "b.dat\n"))
+        self.job("cat results/*.dat > got; ls results > listed", "--resume", nodes=6)
+        self.assertEqual((self.read("got"), self.read("listed")), ("b\nc\n", "b.dat\nc.dat\n"))
+        with open(self.path("results", "b.dat"), "w") as other:
+            other.write("somebody else's\n")
+        done = self.job("cat results/b.dat > got", "--resume", nodes=6, expect=1)
+        self.assertIn("results/b.dat cannot be read, and to open it fails", done.stderr)
+
+    def test_a_run_is_gone_on_with_by_its_own_kind_of_patterns(self):
+        self.job("echo a > results/1.dat; echo b > results/2.dat", "--drain", "none", pattern="results/{step}.dat")
+        refused = self.job("cat results/*.dat", "--resume", expect=122)
+        self.assertIn("the last run with such files has them as checkpoints, and --checkpoint", refused.stderr)
+        self.job("echo a > results/a.dat", "--drain", "none")
+        self.job("cat results/a.dat > got", "--resume", "--drain", "none")
+        self.assertEqual(self.read("got"), "a\n")
+        self.job("echo 3 > results/3.dat", "--drain", "none")
+        refused = self.job("cat results/*.dat", "--resume", pattern="results/{step}.dat", expect=122)
+        self.assertIn("the last run with such files has them protected one by one", refused.stderr)
 
     def test_the_one_before_is_there_where_the_newest_cannot_be_read(self):
         script = "if [ $RANK = 3 ]; then echo before > results/a.dat; fi; [ $RANK = 4 ] && echo b > results/b.dat; true"

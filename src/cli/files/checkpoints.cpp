@@ -121,6 +121,7 @@ Status narrow(Survey& survey, const std::string& text) {
   auto all = checkpoint::protected_of(survey.versions);
   survey.removed = take_removed(all, survey.local);
   survey.checkpoints = checkpoint::checkpoints_of(all);
+  take_plain(survey.checkpoints, survey.drained, survey.local);
   return {};
 }
 

@@ -218,7 +218,7 @@ class Attempts {
     if (options_.restarts > 0 && !run_.simulated && is_slurm_job() && !is_known_to_outlive_nodes())
       say("holdfast: Slurm ends a job that loses a node, and then nothing is started again; begin the job with salloc --no-kill "
           "or sbatch --no-kill\n");
-    if (options_.resume) find_run();
+    if (const Status found = options_.resume ? find_run() : Status(); !found) return fail(found, exit_restart_refused);
     for (int again = 0;; ++again) {
       if (const Status ready = prepare(again > 0 || options_.resume); !ready) return fail(ready, exit_restart_refused);
       const bool goes_on = again > 0 || options_.resume;
@@ -247,15 +247,16 @@ class Attempts {
 
   // --resume: the last run with these checkpoints that has a whole one; else the last that had one before too many nodes were lost. A later run whose
   // checkpoints cannot be read is remembered: nobody goes back behind it without a word.
-  void find_run() {
+  Status find_run() {
     const auto patterns = checkpoint::Patterns::resolve(settings_.checkpoint, settings_.complete);
     const auto survey = checkpoint::survey_to_begin("", settings_, damaged_);
-    if (!survey || !patterns) return;
+    if (!survey || !patterns) return {};
+    HF_TRY(check_are_of_one_kind(*survey, *patterns));
     bool any_whole = false;
     std::string lost;
     const std::string began_as = run_.id;
     for (const Checkpoint& one : survey->checkpoints) {  // ascending
-      if (!one.has_all() || !patterns->match((one.files.empty() ? one.lost.front() : one.files.begin()->second).version.file)) continue;
+      if (!one.has_all() || !has_match(one, *patterns)) continue;
       if (one.whole() || !any_whole) run_.id = one.run;
       any_whole |= one.whole();
       if (!one.whole() && one.rivals.empty()) lost = one.run;
@@ -264,6 +265,7 @@ class Attempts {
       if (patterns->match(one.files.front().path) && (!any_whole || run_.id < one.run)) run_.id = one.run, any_whole = true;
     if (run_.id < lost) lost_run_ = lost;
     is_new_run_ = run_.id == began_as;
+    return {};
   }
 
   // Which attempt comes, on which nodes, and what it begins with.
@@ -314,7 +316,7 @@ class Attempts {
     else if (run_.from)
       say("holdfast: attempt {} begins with checkpoint {}{}, on {}\n", run_.attempt.number, run_.from->step,
           run_.from->drained ? " as it was drained" : "", nodes_text(run_.nodes));
-    else say("holdfast: no checkpoint is whole yet; attempt {} begins from the start, on {}\n", run_.attempt.number, nodes_text(run_.nodes));
+    else say("holdfast: {}, on {}\n", why_from_start(survey, run_, settings_), nodes_text(run_.nodes));
   }
 
   void say_torn_updates(const Survey& survey) const {

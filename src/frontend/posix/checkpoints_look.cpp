@@ -30,6 +30,15 @@ Result<Checkpoints::State::Found> Checkpoints::State::look_at_versions(const std
   }
 }
 
+// Of how many versions there should be nobody knows: an older one, or none, is no answer of a look that may have missed the newest.
+Result<Checkpoints::State::Found> Checkpoints::State::look_for_single(const File& file) {
+  constexpr int most_looks = 5;
+  for (int looks = 1;; ++looks) {
+    auto found = versions.look(settings.local, settings.deadline_ms);
+    if (!found || looks == most_looks || !versions.may_miss(file.path)) return found;
+  }
+}
+
 // How many files there should be that are protected one by one nobody knows: what an attempt has begun with goes where all is written anew, or removed.
 // One is not seen where more nodes keep silent than it may lack.
 bool Checkpoints::State::sees_all_of_beginning(const Found& found) const {
@@ -69,7 +78,8 @@ Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(co
       return one.manifest.version->file == file.path && is_visible(*one.manifest.version, {}) && one.readable();
     });
   };
-  auto found = look_at_versions([&](const Found& all) { return !is_of_beginning(file) || (is_there(all) && !patterns.are_rolled()); });
+  const auto suffices = [&](const Found& all) { return !is_of_beginning(file) || (is_there(all) && !patterns.are_rolled()); };
+  auto found = patterns.are_single() ? look_for_single(file) : look_at_versions(suffices);
   if (!found) return found.status();
   const catalog::FoundVersion* best = nullptr;
   bool seen = false;
@@ -83,6 +93,9 @@ Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(co
     seen = true;
     if (one.readable() && (!best || order(*best) < order(one))) best = &one;
   }
+  const auto drained = patterns.are_single() ? plain.drained(file.path, !best && seen) : std::nullopt;
+  if (drained && (!best || std::make_pair(best->manifest.version->attempt, best->manifest.version->number) < *drained))
+    return std::optional<catalog::FoundVersion>();
   if (best) return std::optional(*best);
   if (seen) return Status(Kind::lost, fmt::format("{}: too many of the nodes that keep it are lost", file.path));
   // Not to be told from one that was never there: the program would begin from the start without a word.
@@ -142,6 +155,11 @@ Status Checkpoints::State::restore_newest(const File& file, layout::Manifest man
   }
 }
 
+// Of a file that is protected by itself, and was removed: somebody else has put a plain one at its path since.
+bool Checkpoints::State::is_put_back(const std::string& path) {
+  return patterns.are_single() && catalog::look(path, true) && !plain.drained(path, true);
+}
+
 Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, bool fetches) {
   auto here = files.newest(file.path);
   if (here && !may_be_outdated(file, *here)) return Sight{Sight::local, files.path(here->state, here->name)};
@@ -149,7 +167,8 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, boo
   if (hidden && !is_of_all(file)) return Sight{Sight::absent, ""};
   auto manifest = in_pool(file);
   // Removed by one of those who write it, and not written anew since by another.
-  if (hidden && (!manifest || !*manifest || number_here(*(*manifest)->version) <= *hidden)) return Sight{Sight::absent, ""};
+  if (hidden && (!manifest || !*manifest || number_here(*(*manifest)->version) <= *hidden))
+    return Sight{is_put_back(file.path) ? Sight::as_without : Sight::absent, ""};
   const bool is_newest = here && (!manifest || !*manifest || number_here(*(*manifest)->version) <= here->name.number);
   if (is_newest) return Sight{Sight::local, files.path(here->state, here->name)};
   if (!manifest) return manifest.status();
@@ -190,7 +209,7 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
   if (!shown) return shown.status();
   Listing listing{directory, {}, {}, std::move(*shown)};
   const auto add = [&](const std::string& file, std::set<std::string>& into) {
-    if (catalog::parent_of(file) == directory) into.insert(catalog::name_of(file));
+    if (catalog::parent_of(file) == directory && state_->patterns.match(file)) into.insert(catalog::name_of(file));
   };
   if (state_->any_shared()) {
     const auto nodes = checkpoint::SharedFiles::look(state_->run, state_->settings);
@@ -201,7 +220,8 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
   const bool resumes = state_->resumes_now();
   const auto here = resumes ? checkpoint::LocalFiles::Seen() : state_->files.see();
   for (const std::string& file : here.there) add(file, listing.names);
-  for (const auto& [file, number] : here.removed) add(file, listing.removed);
+  for (const auto& [file, number] : here.removed)
+    if (!state_->is_put_back(file)) add(file, listing.removed);
   const auto found = state_->look_at_versions([](const State::Found&) { return false; });
   if (!found) return found.status();
   const auto beside = state_->beside_beginning(*found);
@@ -259,14 +279,30 @@ Status Checkpoints::remove_alone(const File& file, std::optional<LocalName>& rem
   if (!last) return last.status();
   if (!*last) return Status(Kind::not_found, "", ENOENT);
   (*last)->number = std::max((*last)->number, state_->files.last_number(file.path));  // what was dropped may come back with a node
+  const bool has_plain = state_->plain.has(file.path);                                // in whose place the program has written this one
+  const bool is_single = state_->patterns.are_single();
+  // Where a plain file would be seen as one that was put there since it goes first.
+  if (has_plain && is_single) HF_TRY(catalog::unlink_file(file.path));
   HF_TRY(state_->hide(file, **last));
   removed = **last;
-  return state_->plain.has(file.path) ? catalog::unlink_file(file.path) : Status();  // in whose place the program has written this one
+  return has_plain && !is_single ? catalog::unlink_file(file.path) : Status();
 }
 
 bool Checkpoints::shows_plain(const File& file) const {
   std::lock_guard lock(state_->mutex);
   return state_->plain.has(file.path);
+}
+
+// Of a file that is protected by itself: what cannot be read on the nodes, whether or not it is plain at its path. It may come back with its nodes.
+std::optional<layout::Version> Checkpoints::State::newest_unread(const File& file) {
+  const auto found = patterns.are_single() ? versions.look(settings.local, settings.deadline_ms) : Result<Found>(Found());
+  std::optional<layout::Version> newest;
+  const auto order = [](const layout::Version& version) { return std::make_pair(version.attempt, version.number); };
+  if (!found) return newest;
+  for (const catalog::FoundVersion& one : *found)
+    if (const layout::Version& version = *one.manifest.version; version.run == run.id && version.file == file.path)
+      if (!newest || order(*newest) < order(version)) newest = version;
+  return newest;
 }
 
 // The newest of it here, or in the pool where that is newer. Nothing where the program does not see it.
@@ -275,9 +311,13 @@ Result<std::optional<LocalName>> Checkpoints::State::last_seen(const File& file)
   std::optional<LocalName> last = here ? std::optional(here->name) : std::nullopt;
   const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
   if ((here && !may_be_outdated(file, *here)) || (hidden && !is_of_all(file))) return last;
+  const int64_t removed = hidden ? int64_t(*hidden) : -1;
   const auto found = in_pool(file);
-  if (!found) return here ? Result<std::optional<LocalName>>(last) : found.status();
-  if (!*found || (hidden && number_here(*(*found)->version) <= *hidden)) return last;
+  if (!here && !(found && *found))
+    if (const auto unread = newest_unread(file); unread && number_here(*unread) > removed)
+      return std::optional(LocalName{unread->step, unread->rank, unread->ranks, number_here(*unread), file.path});
+  if (!found) return here || hidden ? Result<std::optional<LocalName>>(last) : found.status();
+  if (!*found || number_here(*(*found)->version) <= removed) return last;
   const layout::Version& version = *(*found)->version;
   if (!last || last->number < number_here(version)) last = LocalName{version.step, version.rank, version.ranks, number_here(version), file.path};
   return last;

@@ -87,6 +87,7 @@ struct Checkpoints::State {
   }
   uint32_t number_here(const layout::Version& version) const { return version.attempt == run.attempt ? version.number : 0; }
   using Found = std::vector<catalog::FoundVersion>;
+  Result<Found> look_for_single(const File& file);
   Result<Found> look_at_versions(const std::function<bool(const Found&)>& suffices);
   bool is_of_beginning(const File& file) const {
     return run.from && !run.from->drained && (!patterns.have_step() || run.from->step == file.named.step);
@@ -99,6 +100,7 @@ struct Checkpoints::State {
   Status restore(const File& file, const layout::Manifest& manifest);
   void note_opened(const File& file);  // under its lock
   Status restore_newest(const File& file, layout::Manifest manifest);
+  bool is_put_back(const std::string& path);
   Result<Sight> look_locked(const File& file, bool fetches = true);
   Result<Sight> look_to_write(const File& file, int flags, Listed& here);
   Result<catalog::Descriptor> open_seen(const File& file, Sight sight);
@@ -141,6 +143,7 @@ struct Checkpoints::State {
   Status roll(uint64_t step, const checkpoint::OfRank& own, const std::vector<LocalName>& listed) const;
   checkpoint::OfRank written_by_rank() const;
   Result<std::optional<LocalName>> last_seen(const File& file);
+  std::optional<layout::Version> newest_unread(const File& file);
   Status hide(const File& file, const LocalName& name);
   Status close_file(const LocalName& name);
   Status move_to_closed(const LocalName& name);
