@@ -224,7 +224,8 @@ std::vector<Status> on_all(const Located& located, const std::function<Status(ta
 // Who cannot make it is lost.
 void make_directories(Located& located, LeftOut* left_out = nullptr) {
   const layout::Version& version = *located.manifest.version;
-  const std::string owner = fmt::format("{} {} {}\n", version.run, layout::text_of(version.attempt), version.step);
+  const std::string of_file = version.is_single() ? " " + digits_of_path(version.file) : "";
+  const std::string owner = fmt::format("{} {} {}{}\n", version.run, layout::text_of(version.attempt), version.step, of_file);
   const std::vector<Status> made = on_all(located, [owner](target::Target& target, const std::string& directory) {
     HF_TRY(target.make_directory(directory));
     (void)note_owner(target, directory, owner);  // where no member has room for one, none has for the version
@@ -248,11 +249,18 @@ std::string successor_id(const std::string& id) { return id_with(id.substr(id.si
 
 }  // namespace
 
-std::string digits_of_node(const std::string& address) {
+namespace {
+
+std::string digits_of(const std::string& text) {
   uint32_t hash = 2166136261u;
-  for (const char c : address) hash = (hash ^ uint8_t(c)) * 16777619u;
+  for (const char c : text) hash = (hash ^ uint8_t(c)) * 16777619u;
   return fmt::format("{:08x}", hash);
 }
+
+}  // namespace
+
+std::string digits_of_node(const std::string& address) { return digits_of(address); }
+std::string digits_of_path(const std::string& path) { return digits_of(path); }
 
 std::vector<std::string> keepers_of(const std::vector<std::string>& all, const std::string& own, size_t width, const Domains& domains, bool remote) {
   auto group = group_of(all, own, width + (remote ? 1 : 0), domains);

@@ -39,6 +39,7 @@ Result<Located> prepare_renamed(const Located& of, const layout::Version& versio
 // A version's id ends with so many digits that are the same for all that one node has written.
 inline constexpr size_t node_digits = 8;
 std::string digits_of_node(const std::string& address);
+std::string digits_of_path(const std::string& path);  // in the note of who writes a version of a file that is protected by itself
 
 struct FoundVersion {
   layout::Manifest manifest;     // its path is the version's file, for messages

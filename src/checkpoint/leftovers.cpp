@@ -182,6 +182,7 @@ void remove_unfinished(const std::vector<std::string>& nodes, const std::functio
         Unfinished one;
         std::string attempt;
         if (!(words >> one.run >> attempt >> one.step)) return false;  // what ranks write together has no step there
+        words >> one.file;
         const auto which = layout::parse_attempt(attempt);
         if (which) one.attempt = *which;
         return which && is_meant(one);

@@ -32,6 +32,7 @@ struct Unfinished {
   std::string run;
   layout::Attempt attempt;
   uint64_t step;
+  std::string file = {};  // that is protected by itself: catalog::digits_of_path(); else empty
 };
 // What was written of those that are meant and never became versions, on the nodes that answer. Who writes one still fails.
 void remove_unfinished(const std::vector<std::string>& nodes, const std::function<bool(const Unfinished& one)>& is_meant, uint64_t deadline_ms);

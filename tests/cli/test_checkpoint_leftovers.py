@@ -116,6 +116,16 @@ class Leftovers(CheckpointTest):
         self.holdfast("checkpoints", "--drop", step)
         self.assertEqual(self.begun(step), [])
 
+    def test_so_does_what_was_begun_of_a_file_that_is_protected_by_itself(self):
+        self.run_job(self.struck() + "exit 9", "--drain", "none", "--keep", "9", expect=9, pattern="ck/*", **SMALL)
+        step = self.read("step").strip()
+        self.assertEqual(len(self.begun(step)), 6)
+        self.holdfast("checkpoints", "--drop", "0", expect=3)
+        self.holdfast("checkpoints", "--drop", "ck/other", expect=3)
+        self.assertEqual(len(self.begun(step)), 6)
+        self.holdfast("checkpoints", "--drop", f"ck/ck.{step}.0")
+        self.assertEqual(self.begun(step), [])
+
     def test_a_job_without_checkpoints_leaves_nothing(self):
         self.run_job("true", **SMALL)
         self.assertEqual(glob.glob(self.path("holdfast-nodes/*/.checkpoints/*")), [])

@@ -305,6 +305,15 @@ void forget_empty_runs(const std::set<std::string>& runs, const std::vector<Begu
   }
 }
 
+// Of files that are protected one by one: as notes of who writes their versions name them.
+std::set<std::string> digits_of_files(const OfStep& all, const std::string& what) {
+  std::set<std::string> files;
+  if (is_number(what)) return files;
+  for (const catalog::FoundVersion& one : all.versions) files.insert(catalog::digits_of_path(one.manifest.version->file));
+  for (const LocalEntry& entry : all.local) files.insert(catalog::digits_of_path(entry.name.file));
+  return files;
+}
+
 int drop(const Survey& survey, const std::string& step, const Settings& settings) {
   const OfStep all = of_step(survey, step);
   const auto live = live_runs();
@@ -326,9 +335,10 @@ int drop(const Survey& survey, const std::string& step, const Settings& settings
     if (begun != live.end()) std::erase_if(local, [](const LocalEntry& entry) { return entry.state == checkpoint::State::hidden; });
     for (const std::string& node : checkpoint::drop_copies(local, begun == live.end() ? 0 : begun->now, settings)) away.insert(node_of(node));
   }
-  const auto is_dropped = [&](const checkpoint::Unfinished& one) {
+  const auto is_dropped = [&, files = digits_of_files(all, step)](const checkpoint::Unfinished& one) {
     const bool lives = std::any_of(live.begin(), live.end(), [&](const Begun& begun) { return begun.run == one.run; });
-    return all.runs.contains(one.run) && std::to_string(one.step) == step && !lives;
+    const bool is_it = one.file.empty() ? std::to_string(one.step) == step : files.contains(one.file);
+    return all.runs.contains(one.run) && is_it && !lives;
   };
   checkpoint::remove_unfinished(settings.local, is_dropped, settings.deadline_ms);
   show("{} of {} dropped\n", plural(dropped, "file"), text_of_meant(step));
