@@ -101,6 +101,11 @@ Status refuse_beside(const std::string& node, const std::string& file) {
                 EBUSY);
 }
 
+void wait_for_coming(const std::string& file, const std::string& own, const Run& run, const Settings& settings) {
+  const auto until = catalog::environment().now() + std::chrono::milliseconds(settings.lock_patience_ms);
+  while (!look_elsewhere(file, own, run, settings).coming.empty() && catalog::environment().now() < until) catalog::environment().wait(between_looks);
+}
+
 Status wait_for_others(const std::string& file, const std::string& own, const Run& run, const Settings& settings) {
   const auto until = catalog::environment().now() + std::chrono::milliseconds(settings.lock_patience_ms);
   for (;;) {

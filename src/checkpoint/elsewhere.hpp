@@ -24,6 +24,9 @@ std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::
                                             const Settings& settings);
 // Until it is protected where it was closed, so that this node goes on from there. Kind::busy where it is open on another node, or that takes too long.
 Status wait_for_others(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
+// Until nothing of it is on its way on other nodes: who removes it, or renames another one to it, comes after what was closed there. What takes too long
+// is not waited for.
+void wait_for_coming(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
 Status refuse_beside(const std::string& node, const std::string& file);
 
 }  // namespace holdfast::checkpoint

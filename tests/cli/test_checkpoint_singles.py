@@ -104,6 +104,14 @@ class CheckpointSingles(CheckpointTest):
         self.assertFalse(os.path.exists(self.path("begun")))
         self.assertRegex(done.stderr, r"results/\w+.dat cannot be read, and there is no other")
 
+    def test_what_one_node_has_just_closed_another_one_removes_or_replaces(self):
+        script = """case $RANK in 0) truncate -s 200M results/a.dat; truncate -s 200M results/b.dat;;
+            1) rm results/a.dat || exit 4; echo new > results/new; mv results/new results/b.dat;;
+            2) ls results > listed;; esac"""
+        self.job(script, ranks=3)
+        self.assertEqual((self.read("listed"), os.listdir(self.path("results"))), ("b.dat\n", ["b.dat"]))
+        self.assertEqual(os.path.getsize(self.path("results", "b.dat")), len("new\n"))
+
     def test_what_is_put_at_the_path_of_a_removed_file_is_seen(self):
         self.job("for f in a b; do echo $f > results/$f.dat; done")
         self.job("rm results/a.dat; ls results > listed", "--resume")

@@ -590,7 +590,14 @@ Status Checkpoints::State::link_to_closed(const LocalName& name, const std::stri
   return to.empty() ? checkpoint::encode(name).status() : checkpoint::link_file(from, to);
 }
 
+// What another node has closed comes before what this one does with the name. It has a number when it is protected.
+void Checkpoints::State::wait_for_coming(const File& file) const {
+  if (!patterns.have_rank(file.named.part) && !patterns.are_shared(file.named.part) && run.teams == 1)
+    checkpoint::wait_for_coming(file.path, node, run, settings);
+}
+
 Status Checkpoints::take_alone(const std::string& plain, const File& to) {
+  state_->wait_for_coming(to);
   std::lock_guard lock(state_->mutex);
   const auto state = catalog::look(plain, true);
   if (!state) return state.status();

@@ -273,6 +273,7 @@ Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File&
 }
 
 Status Checkpoints::remove_alone(const File& file, std::optional<LocalName>& removed) {
+  state_->wait_for_coming(file);
   std::lock_guard lock(state_->mutex);
   if (const auto shared = state_->remove_shared(file); !shared || *shared) return shared.status();
   auto last = state_->last_seen(file);

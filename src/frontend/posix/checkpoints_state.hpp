@@ -150,6 +150,7 @@ struct Checkpoints::State {
   Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from) const;
   Status link_to_closed(const LocalName& name, const std::string& from) const;
   bool open_elsewhere(const LocalName& name) const;
+  void wait_for_coming(const File& file) const;
   const std::string& who();
   bool is_own(const Written& one) const { return one.process == ::getpid(); }
   std::string hand_over_note() { return fmt::format("{}/handed.{}", files.directory(), who()); }
