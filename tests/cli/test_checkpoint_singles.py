@@ -112,6 +112,13 @@ class CheckpointSingles(CheckpointTest):
         self.assertEqual((self.read("listed"), os.listdir(self.path("results"))), ("b.dat\n", ["b.dat"]))
         self.assertEqual(os.path.getsize(self.path("results", "b.dat")), len("new\n"))
 
+    def test_a_link_whose_own_name_is_meant_leads_to_its_file(self):
+        link = "ln -sf b.dat results/latest.dat; cat results/latest.dat > got; echo more >> results/latest.dat"
+        self.job(f"echo a > results/a.dat; echo b > results/b.dat; {link}", "--drain", "none")
+        self.assertEqual((self.read("got"), set(self.single())), ("b\n", {"a.dat", "b.dat"}))
+        self.job("cat results/latest.dat > got; rm results/latest.dat; cat results/b.dat >> got; ls results > listed", "--resume")
+        self.assertEqual((self.read("got"), self.read("listed")), ("b\nmore\nb\nmore\n", "a.dat\nb.dat\n"))
+
     def test_what_is_put_at_the_path_of_a_removed_file_is_seen(self):
         self.job("for f in a b; do echo $f > results/$f.dat; done")
         self.job("rm results/a.dat; ls results > listed", "--resume")

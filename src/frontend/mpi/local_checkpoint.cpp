@@ -26,7 +26,7 @@ bool LocalCheckpoint::is_one(const Settings& settings, const std::string& path) 
   if (settings.checkpoint.empty()) return false;
   const posix::OurCode ours_now;
   const Checkpoints* const all = Checkpoints::of_process(settings);
-  return all && all->match(path);
+  return all && all->match(path, true);
 }
 
 Result<std::unique_ptr<LocalCheckpoint>> LocalCheckpoint::open(const Settings& settings, const std::string& path, int amode) {
@@ -41,7 +41,7 @@ Result<std::unique_ptr<LocalCheckpoint>> LocalCheckpoint::open(const Settings& s
 
 Status LocalCheckpoint::open_to_write(int amode) {
   Checkpoints& all = *Checkpoints::of_process(settings_);
-  const auto file = all.match(path_);
+  const auto file = all.match(path_, true);
   int flags = O_CLOEXEC | (amode & MPI_MODE_RDWR ? O_RDWR : O_WRONLY);
   if (amode & MPI_MODE_CREATE) flags |= O_CREAT;
   if (amode & MPI_MODE_EXCL) flags |= O_EXCL;
@@ -66,7 +66,7 @@ Status LocalCheckpoint::open_to_write(int amode) {
 
 Status LocalCheckpoint::open_to_read() {
   Checkpoints& all = *Checkpoints::of_process(settings_);
-  const auto file = all.match(path_);
+  const auto file = all.match(path_, true);
   bool again = false;  // all replicas have looked together
   for (std::string before; file; again = true) {
     auto sight = again ? all.look_alone(*file) : all.look(*file);

@@ -44,7 +44,7 @@ bool SharedCheckpoint::is_meant(const Settings& settings, const std::string& pat
   if (settings.checkpoint.empty()) return false;
   const posix::OurCode ours_now;
   Checkpoints* const all = of_process();
-  const auto file = all ? all->match(path) : std::nullopt;
+  const auto file = all ? all->match(path, true) : std::nullopt;
   if (!file) return false;
   if (writes(amode)) return ranks > 1 || all->is_shared(*file);
   const auto version = all->version_to_read(*file);
@@ -54,7 +54,7 @@ bool SharedCheckpoint::is_meant(const Settings& settings, const std::string& pat
 Result<layout::Manifest> SharedCheckpoint::find() const {
   const posix::OurCode ours_now;
   Checkpoints* const all = of_process();
-  const auto file = all ? all->match(path_) : std::nullopt;
+  const auto file = all ? all->match(path_, true) : std::nullopt;
   const auto version = file ? all->version_to_read(*file) : Status(Kind::not_found, "", ENOENT);
   if (!version) return version.status();
   return *version ? Result<layout::Manifest>(**version) : Status(Kind::not_found, "", ENOENT);
@@ -63,7 +63,7 @@ Result<layout::Manifest> SharedCheckpoint::find() const {
 Result<layout::Manifest> SharedCheckpoint::begin(int amode, uint32_t mode) {
   const posix::OurCode ours_now;
   Checkpoints* const all = of_process();
-  const auto file = all ? all->match(path_) : std::nullopt;
+  const auto file = all ? all->match(path_, true) : std::nullopt;
   if (!file) return Status(Kind::not_found, "", ENOENT);
   auto begun = all->begin_together(*file, flags_of(amode), mode, settings_);
   if (!begun) return begun.status();
@@ -97,7 +97,7 @@ Result<SharedCheckpoint::Found> SharedCheckpoint::open(const Settings& settings,
   {
     const posix::OurCode ours_now;
     if (Checkpoints* const all = of_process())
-      if (const auto file = all->match(path)) all->seen_together(*file, (amode & MPI_MODE_CREATE) != 0);
+      if (const auto file = all->match(path, true)) all->seen_together(*file, (amode & MPI_MODE_CREATE) != 0);
   }
   return Found{catalog::locate_growing(*manifest, durable), fresh, std::move(one)};
 }

@@ -134,6 +134,11 @@ std::optional<Checkpoints::File> Checkpoints::match(const std::string& path, boo
   std::string full = by_name ? state_->path_by_last_directory(path) : catalog::resolved_path(path);
   const auto named = patterns.match(full);
   if (!named) return {};
+  // A link may have a name that a wildcard means, as ck/latest. Where it leads to none it is this one's place.
+  if (follow && patterns.all()[named->part].is_open() && catalog::read_link(full)) {
+    std::string leads_to = catalog::resolved_path(full);
+    if (const auto other = patterns.match(leads_to)) return File{*other, std::move(leads_to)};
+  }
   return File{*named, std::move(full)};
 }
 
