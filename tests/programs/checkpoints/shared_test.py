@@ -169,6 +169,24 @@ def it_is_whole_with_the_files_of_other_patterns(case):
     case.expect("it begins", "begins after step 0" in done.stdout, True)
 
 
+def one_by_one(case):
+    """Files that are protected by themselves, which all ranks open together."""
+    wanted = native(case, 6)
+    case.job(program(case), "10", pattern="ck/*")
+    listed = json.loads(case.call(case.holdfast, "checkpoints", "--json").stdout)["checkpoints"]
+    case.expect("files", {os.path.basename(one["file"]): one["state"] for one in listed}, {f"ck.{step}": "protected" for step in (10, 11, 13)})
+    case.expect("damage", "0 findings" in case.call(case.holdfast, "checkpoints", "--verify").stdout, True)
+    case.call(case.holdfast, "checkpoints", "--drop", "ck/*")
+    case.job(program(case), "torn", "5", pattern="ck/*", options=("--restarts", "1"))
+    done = case.job(program(case), "run", "6", "700", pattern="ck/*", nodes=8, scheme="rs:4+2", options=("--simulate-loss", "1,4@3", "--restarts", "1"))
+    begun = [int(line.split()[-1]) for line in done.stdout.splitlines() if line.startswith("begins after")]
+    case.expect("the second attempt's beginning", len(begun) == 2 and begun[0] == 0 and begun[1] >= 3, True)
+    case.call(case.holdfast, "checkpoints", "--drain", "ck/ck.6")
+    with open(case.scratch + "/ck/ck.6", "rb") as file:
+        case.expect("the bytes", file.read() == wanted, True)
+    nothing_is_left_half(case)
+
+
 def hdf5(case):
     words = case.program(case.options.flavour, "hdf5_parallel")
     if not os.path.exists(words):
@@ -185,4 +203,4 @@ def hdf5(case):
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
     main(rules, the_newest_is_what_was_written_last, two_nodes_are_lost, a_rank_dies_while_it_writes, by_the_patterns_word, what_cannot_be_read_is_passed_over, a_node_without_ranks_is_lost_while_they_write, nodes_without_room,
-         it_is_whole_with_the_files_of_other_patterns, hdf5)
+         it_is_whole_with_the_files_of_other_patterns, one_by_one, hdf5)
