@@ -10,20 +10,18 @@ namespace holdfast::redundant {
 class Lease {
  public:
   // By a word of this process that has come back from the hub.
-  void renew(int64_t said_ms, int64_t deadline_ms) { until_ms_ = said_ms + deadline_ms; }
+  void renew(int64_t said_ms, int64_t deadline_ms);
   // From then on it must not act.
-  bool is_over(int64_t now_ms) const { return now_ms > until_ms_.load(std::memory_order_relaxed); }
+  bool is_over(int64_t now_ms) const;
 
  private:
   std::atomic<int64_t> until_ms_{0};
 };
 
 // The hub's view of a process that it has not heard of for so long.
-constexpr bool has_ended_itself(int64_t unheard_ms, int64_t deadline_ms) { return unheard_ms > deadline_ms; }
+bool has_ended_itself(int64_t unheard_ms, int64_t deadline_ms);
 // It is declared lost. A process on another node has a moment to end itself first.
 constexpr int64_t far_margin_ms = 500;
-constexpr bool is_lost_far_away(int64_t unheard_ms, int64_t deadline_ms, int64_t margin_ms = far_margin_ms) {
-  return unheard_ms >= deadline_ms + margin_ms;
-}
+bool is_lost_far_away(int64_t unheard_ms, int64_t deadline_ms, int64_t margin_ms = far_margin_ms);
 
 }  // namespace holdfast::redundant
