@@ -55,6 +55,7 @@ void CheckpointsWorld::lose_power(int node) {
   note(fmt::format("n{} loses power", node + 1));
   count(Did::nodes_without_power);
   ++faults_, ++deaths_, ++boots_[node];
+  lost_now_.insert(node);  // to who looks at this moment, and waits for an answer
   for (const auto& [process, at] : at_)
     if (at == node) schedule_.kill(process);
   for (RankOf& rank : job_) rank.died_with_node |= rank.node == node;

@@ -532,7 +532,7 @@ void CheckpointsWorld::check_nothing_is_left() {
   size_t kept = 0;
   CheckpointsModel::Round oldest{0, 0};
   for (auto one = model_.promised.rbegin(); one != model_.promised.rend() && kept < keep_; ++one)
-    if (is_there(one->second)) oldest = one->first, ++kept;
+    if (!model_.is_replaced(one->first) && is_there(one->second)) oldest = one->first, ++kept;  // what is updated in part is not whole
   if (kept < keep_) return;
   for (size_t node = 0; node < site_.disks.size(); ++node)
     for (const auto& [name, directory] : site_.disks[node].root->entries) {
