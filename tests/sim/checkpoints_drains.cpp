@@ -14,10 +14,12 @@ constexpr const char* records = ".checkpoints/drained";
 
 // By `run`, or by a user's command that may die.
 bool CheckpointsWorld::drain_newest() {
-  const auto all = surveyor_->look_at_versions();
+  const auto survey = is_single() ? surveyor_->look(run_.id) : Result<checkpoint::Survey>(checkpoint::Survey());
+  const auto all = is_single() ? Result<std::vector<checkpoint::Checkpoint>>(survey ? survey->checkpoints : std::vector<checkpoint::Checkpoint>())
+                               : surveyor_->look_at_versions();
   const checkpoint::Checkpoint* const newest = all ? newest_whole(*all, run_.id) : nullptr;
   if (!newest) return false;
-  const auto files = manifests_of(*newest, surveyor_->last_versions());
+  const auto files = manifests_of(*newest, is_single() ? survey->versions : surveyor_->last_versions());
   const auto ages = newest->ages();
   bool done = false;
   const int process = schedule_.add([&] {

@@ -41,6 +41,7 @@ std::vector<std::string> CheckpointsWorld::paths_of(uint32_t rank, uint64_t step
                                                              : std::vector<std::string>();
     case Naming::counted: return {fmt::format("{}/restart.{}", directory_of_all, rank)};
     case Naming::two_patterns: break;
+    case Naming::singles: return {};
     case Naming::shared:
     case Naming::shared_slots: return {fmt::format("{}/all.{}", directory_of_all, step)};
     case Naming::many:

@@ -4,6 +4,7 @@
 //   ... --gtest_filter='Checkpoints.rolled_*'                                          the same of checkpoints of which nobody knows how many files they have
 //   ... --gtest_filter='Checkpoints.renamed_*'                                         ... of which most files had another checkpoint's name before
 //   ... --gtest_filter='Checkpoints.shared_*'                                          ... of one file of all ranks, which each of them opens by itself
+//   ... --gtest_filter='Checkpoints.singles_*'                                         ... of files that are protected one by one, and are of no checkpoint
 //   SIM_SCHEDULES=1000 SIM_FAILURES=20 ...                                             goes on after failures
 //   SIM_RESULT=file ...                                                                writes the numbers there, for run_ranges.sh
 //   SIM_TRACE=file ...                                                                 a line a schedule that differs where anything did
@@ -92,6 +93,12 @@ constexpr std::pair<Did, uint64_t> shared_in_a_thousand[] = {
     {Did::checkpoints_whole, 1000}, {Did::begun_from_one, 500}, {Did::files_read, 500}, {Did::files_shared, 3000}, {Did::ranks_killed, 800},
 };
 
+// Of files that are protected one by one: what is called whole there is a version of one.
+constexpr std::pair<Did, uint64_t> singles_in_a_thousand[] = {
+    {Did::checkpoints_whole, 3000}, {Did::begun_from_one, 1000}, {Did::files_read, 3000}, {Did::ranks_killed, 500}, {Did::versions_dropped, 2000},
+    {Did::removals, 500},           {Did::files_renamed, 200},   {Did::files_moved, 200}, {Did::drained, 500},
+};
+
 void run_all(CheckpointsWorld::Family of, const char* family, std::span<const std::pair<Did, uint64_t>> least) {
   const uint64_t count = number_from("SIM_SCHEDULES", 300), most_failures = number_from("SIM_FAILURES", 1);
   uint64_t failures = 0;
@@ -123,6 +130,8 @@ TEST(Checkpoints, renamed_ones_are_found_under_their_last_names) {
 TEST(Checkpoints, shared_ones_are_found_with_the_bytes_of_all_ranks) {
   run_all(CheckpointsWorld::Family::shared, "Checkpoints.shared_*", shared_in_a_thousand);
 }
+
+TEST(Checkpoints, singles_are_found_as_they_were_left) { run_all(CheckpointsWorld::Family::singles, "Checkpoints.singles_*", singles_in_a_thousand); }
 
 }  // namespace
 }  // namespace holdfast::sim

@@ -56,6 +56,7 @@ void CheckpointsWorld::lose_power(int node) {
   count(Did::nodes_without_power);
   ++faults_, ++deaths_, ++boots_[node];
   lost_now_.insert(node);  // to who looks at this moment, and waits for an answer
+  singles_.forget_notes_of(node);
   for (const auto& [process, at] : at_)
     if (at == node) schedule_.kill(process);
   for (RankOf& rank : job_) rank.died_with_node |= rank.node == node;

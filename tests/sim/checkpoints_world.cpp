@@ -37,6 +37,7 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, Family family)
   const bool by_slots = seed / std::size(shapes) % 3 == 0;
   moves_ = family == Family::renamed;
   if (family == Family::rolled || moves_) naming_ = by_slots ? Naming::many_slots : Naming::many;
+  if (family == Family::singles) naming_ = Naming::singles;
   if (family == Family::shared) naming_ = by_slots ? Naming::shared_slots : Naming::shared;
   settings_.protect = shape.scheme;
   for (int node = 0; node < shape.nodes; ++node) {
@@ -46,7 +47,7 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, Family family)
   site_.by_agents = seed % 5 == 4;
   settings_.protect_at_close = seed % 16 == 5;
   settings_.units_remote = seed % 8 == 3;
-  settings_.lock_patience_ms = 100'000;
+  settings_.lock_patience_ms = family == Family::singles ? 1'000 : 100'000;
   packs_ = seed / 3 % 4 == (family == Family::rolled ? 2 : 1);
   if (!packs_) settings_.pack_below_bytes = 0;
   site_.boot_id = [this] {
@@ -68,6 +69,7 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, Family family)
     case Naming::many_slots: settings_.checkpoint = {"/data/ck/{step}.*.{rank}"}; break;
     case Naming::shared:
     case Naming::shared_slots: settings_.checkpoint = {"shared:/data/ck/all.{step}"}; break;
+    case Naming::singles: settings_.checkpoint = {"/data/ck/*.dat"}; break;
   }
   keep_ = 1 + random(2);
   ranks_ = 1 + uint32_t(random(3));
@@ -135,6 +137,7 @@ bool CheckpointsWorld::knows_run() const {
 void CheckpointsWorld::begin_new_run() {
   run_.id = fmt::format("{:016x}", ++runs_);
   model_.promised.clear();
+  for (auto& [path, file] : singles_.files) file.promised.clear(), file.removals.clear();
 }
 
 // Since `run` looked nodes may have gone, and come back.
@@ -168,6 +171,7 @@ bool CheckpointsWorld::prepare() {
   attempts_.push_back(run_.attempt);
   count(Did::numbers_given_again, !numbers_.insert({run_.id, run_.attempt.number}).second);
   if (is_shared()) checkpoint::remove_left(run_.id, run_.attempt, run_.nodes, settings_.deadline_ms);
+  if (is_single()) note_removed_singles(*survey);
   const checkpoint::Beginning beginning = beginning_of(*survey, run_.id);
   run_.from = beginning.from;
   checkpoint::note_beginning(*survey, run_, settings_.deadline_ms);
@@ -188,6 +192,8 @@ bool CheckpointsWorld::prepare() {
 void CheckpointsWorld::check_choice() {
   learn_of_renewals();
   look_at_nodes();
+  unreadable_.clear();
+  if (is_single()) return count(Did::begun_from_one, run_.from.has_value());
   expected_ = model_.must_find(keep_, lost_now_);
   if (const auto drained = newest_drained(); drained && (!expected_ || *expected_ < *drained)) expected_ = drained;
   begun_round_.reset();
@@ -207,7 +213,7 @@ bool CheckpointsWorld::attempt(bool calm) {
   if (failed()) return false;
   start_ranks();
   start_protectors();
-  bool well = on_ranks([this](RankOf& rank) { read_beginning(rank); }, !calm);
+  bool well = on_ranks([this](RankOf& rank) { is_single() ? read_singles(rank) : read_beginning(rank); }, !calm);
   if (well && expected_ && begun_round_ && *begun_round_ < *expected_)
     found(fmt::format("attempt {} begins with round {} of attempt {}, and round {} of attempt {} was whole", text_of(run_.attempt),
                       begun_round_->second, begun_round_->first, expected_->second, expected_->first));
@@ -215,7 +221,7 @@ bool CheckpointsWorld::attempt(bool calm) {
   for (uint64_t round = 1; round <= rounds && well && !failed(); ++round) {
     const uint64_t step = step_of(round);
     updates_ = one_in(4);
-    well = on_ranks([&](RankOf& rank) { write_all_of(rank, round, step); }, !calm);
+    well = on_ranks([&](RankOf& rank) { is_single() ? work_on_singles(rank, round) : write_all_of(rank, round, step); }, !calm);
     count(Did::checkpoints_written, well);
     note(fmt::format("round {} (step {}) {}", round, step, well ? "written" : "not written"));
     for (uint64_t turns = random(60); turns > 0; --turns) Schedule::yield(true);
@@ -317,10 +323,11 @@ void CheckpointsWorld::end_protectors(bool waits) {
 
 // What a look says is whole for good is promised from then on. Then what is too old goes.
 void CheckpointsWorld::look_and_tidy() {
+  if (is_single()) look_at_singles();
   const auto all = surveyor_->look_at_versions();
   if (!all) return;
   for (const checkpoint::Checkpoint& one : *all)
-    if (one.run == run_.id && one.endures()) promise(one);
+    if (one.run == run_.id && one.endures() && !one.are_singles) promise(one);
   for (const std::vector<layout::Manifest>& files : surveyor_->stores_of(to_drop(*all, run_.id, keep_))) {
     count(Did::versions_dropped, files.size());
     for (const layout::Manifest& old : files)
@@ -383,6 +390,8 @@ void CheckpointsWorld::learn_of_renewals() {
         holders[CheckpointsModel::key_of(manifest)][manifest.file_id].push_back(node);
   for (auto& [round, promise] : model_.promised)
     for (auto& [place, file] : promise.files) learn_of_renewal(file, holders[file.key]);
+  for (auto& [path, single] : singles_.files)
+    for (auto& [order, promise] : single.promised) learn_of_renewal(promise.file, holders[promise.file.key]);
 }
 
 void CheckpointsWorld::learn_of_renewal(CheckpointsModel::File& file, const Holders& holders) {
@@ -442,15 +451,18 @@ void CheckpointsWorld::bring_back(int node, bool may_be_wiped) {
     count(Did::nodes_wiped);
     site_.change_disk(node, nullptr);
     model_.held[at].clear();
+    singles_.forget_notes_of(node);
   } else if (may_be_wiped && !old_disks_[at].empty() && one_in(2)) {
     note(fmt::format("n{} comes back with old data", node + 1));
     count(Did::nodes_back_with_old_data);
     site_.change_disk(node, old_disks_[at].back());
     model_.held[at] = old_held_[at].back();
     old_disks_[at].pop_back(), old_held_[at].pop_back();
+    singles_.forget_notes_of(node);
   }
   site_.disks[at].full = false;
   site_.heal(Site::gate_number(node));
+  about_to_fail_.erase(node);
 }
 
 // While the job runs.
@@ -464,6 +476,7 @@ void CheckpointsWorld::disturb() {
       return ++faults_, ++deaths_, count(Did::disks_filled);
     case 1:
       note(fmt::format("n{} fails from some call on", node + 1));
+      about_to_fail_.insert(node);
       site_.gate->fail_later(Site::gate_number(node), int64_t(1 + random(60)), Kind::io);
       return ++faults_, ++deaths_, count(Did::disks_that_failed);
     default:
@@ -491,6 +504,7 @@ void CheckpointsWorld::settle_down() {
   for (int node = 0; node < int(site_.disks.size()); ++node)
     if (!is_up(node) || site_.disks[size_t(node)].full) bring_back(node, one_in(4));
   for (int node = 0; node < int(site_.disks.size()); ++node) site_.heal(Site::gate_number(node));
+  about_to_fail_.clear();
   end_protectors(true);
   faults_ = 0;
   note("all nodes are back");
@@ -499,6 +513,7 @@ void CheckpointsWorld::settle_down() {
   if (!failed()) look_and_tidy();
   if (!failed()) check_nothing_is_left();
   if (!failed()) check_local_copies_are_bounded();
+  if (!failed() && is_single()) return check_drained_singles();
   if (!failed() && one_in(2)) check_drain();
   if (!failed() && one_in(2)) check_damage();
 }
@@ -511,6 +526,7 @@ void CheckpointsWorld::check_calm_attempt(bool well) {
       if (entries(node, state, run_.attempt) > 0)
         return found(fmt::format("in calm times n{} has {} files that are {} at the end", node + 1, entries(node, state, run_.attempt),
                                  checkpoint::state_name(state)));
+  if (is_single()) return check_calm_singles();
   if (model_.promised.empty() || model_.promised.rbegin()->first.first != attempts_.size()) found("in calm times no checkpoint is whole at the end");
 }
 
@@ -528,6 +544,7 @@ bool CheckpointsWorld::is_there(const CheckpointsModel::Promise& promise) const 
 }
 
 void CheckpointsWorld::check_nothing_is_left() {
+  if (is_single()) return check_no_single_is_left();
   if (is_of_slots()) return;
   size_t kept = 0;
   CheckpointsModel::Round oldest{0, 0};

@@ -19,6 +19,7 @@
 #include "checkpoint/roll.hpp"
 #include "frontend/posix/checkpoints.hpp"
 #include "sim/checkpoints_model.hpp"
+#include "sim/checkpoints_singles_model.hpp"
 #include "sim/openers_site.hpp"
 
 namespace holdfast::sim {
@@ -126,8 +127,8 @@ inline constexpr const char* directory_of_all = "/data/ck";
 class CheckpointsWorld {
  public:
   // One file or some of each rank; as many as the ranks care to write; the same, of which most had another name before; or one of all ranks, which each
-  // of them opens by itself.
-  enum class Family : uint8_t { of_ranks, rolled, renamed, shared };
+  // of them opens by itself. Or files that are protected one by one.
+  enum class Family : uint8_t { of_ranks, rolled, renamed, shared, singles };
   explicit CheckpointsWorld(uint64_t seed, Family family = Family::of_ranks);
   // What was found to be wrong; empty where all is well.
   std::string run();
@@ -137,7 +138,7 @@ class CheckpointsWorld {
 
  private:
   using Front = frontend::posix::Checkpoints;
-  enum class Naming : uint8_t { step_and_rank, step, counted, two_patterns, slots, many, many_slots, shared, shared_slots };
+  enum class Naming : uint8_t { step_and_rank, step, counted, two_patterns, slots, many, many_slots, shared, shared_slots, singles };
   static constexpr uint32_t most_renewals = 6;  // looks of a protector for what is to be made anew
   struct RankOf {
     uint32_t number = 0;
@@ -178,6 +179,7 @@ class CheckpointsWorld {
   void promise(CheckpointsModel::Promise& promise, const checkpoint::Protected& file, bool is_new);
   bool is_rolled() const { return naming_ == Naming::many || naming_ == Naming::many_slots; }
   bool is_shared() const { return naming_ == Naming::shared || naming_ == Naming::shared_slots; }
+  bool is_single() const { return naming_ == Naming::singles; }
   bool is_of_slots() const { return naming_ == Naming::slots || naming_ == Naming::many_slots || naming_ == Naming::shared_slots; }
   void learn_of_renewals();
   using Holders = std::map<std::string, std::vector<size_t>>;  // the nodes, by a file's id
@@ -230,6 +232,36 @@ class CheckpointsWorld {
   void read_beginning(RankOf& rank);
   void check_listing(RankOf& rank);
   bool check_read(RankOf& rank, const std::string& path);
+
+  // Of files that are protected one by one (checkpoints_singles.cpp).
+  static std::string single_path(size_t which);
+  void work_on_singles(RankOf& rank, uint64_t round);
+  bool write_single(RankOf& rank, const std::string& path, uint64_t round);
+  bool write_single_anew(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
+  bool update_single(RankOf& rank, const Front::File& file, uint64_t round, Status& status);
+  bool write_single_at(RankOf& rank, const Front::File& file, int fd, uint64_t number, const std::vector<std::pair<size_t, size_t>>& parts);
+  void close_single(RankOf& rank, int fd, bool given_up);
+  void name_single(const RankOf& rank, const std::string& path, const checkpoint::LocalName& name, uint64_t number);
+  bool rename_to_single(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
+  bool take_as_single(RankOf& rank, const std::string& from, const Front::File& to, uint64_t number, Status& status);
+  bool move_to_single(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
+  bool remove_single(RankOf& rank, const std::string& path);
+  std::optional<uint32_t> hidden_number(const std::string& path) const;
+  bool remembers_surely(int node, int from);
+  void read_singles(RankOf& rank);
+  bool look_at_single(RankOf& rank, const std::string& path, std::optional<SinglesModel::Order>& order, std::string& why);
+  bool check_single(RankOf& rank, const std::string& path);
+  bool check_own_single(RankOf& rank, const std::string& path);
+  void check_listing_of_singles(RankOf& rank);
+  std::optional<SinglesModel::Order> least_of_single(const std::string& path);
+  void note_removed_singles(const checkpoint::Survey& survey);
+  void look_at_singles();
+  void drop_removed_singles(const checkpoint::Survey& survey);
+  void promise_single(const checkpoint::Protected& file, const std::vector<catalog::FoundVersion>& versions);
+  void check_calm_singles();
+  void check_no_single_is_left();
+  bool is_each_there(const SinglesModel::File& file, const SinglesModel::Order& after) const;
+  void check_drained_singles();
   bool on_ranks(const std::function<void(RankOf&)>& body, bool may_die);
   std::optional<Bytes> bytes_at(const std::string& path);
 
@@ -249,6 +281,10 @@ class CheckpointsWorld {
   Schedule schedule_;
   Settings settings_;
   CheckpointsModel model_;
+  SinglesModel singles_;
+  std::map<std::string, SinglesModel::Order> drained_least_;               // by path, when all nodes but one may be lost
+  std::set<std::string> unreadable_;                                       // paths, in this attempt
+  std::set<int> about_to_fail_;                                            // nodes: from some call on
   mutable std::map<Bytes, std::vector<layout::Manifest>> manifests_read_;  // by their text
   Naming naming_;
   uint32_t ranks_ = 1;
