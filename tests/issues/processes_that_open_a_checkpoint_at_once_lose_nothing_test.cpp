@@ -2,6 +2,7 @@
 // another one closed the file made the same version once more, without the other one's part, and put it over that.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +21,9 @@ using Front = frontend::posix::Checkpoints;
 class Sleeper {
  public:
   Sleeper() : pid_(::fork()) {
-    for (; pid_ == 0;) ::pause();
+    if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) ::pause();
   }
   ~Sleeper() {
     ::kill(pid_, SIGKILL);
@@ -84,6 +87,50 @@ class AtOnce : public ::testing::Test {
 
   std::array<Sleeper, processes> sleepers;
 };
+
+// Of two nodes: the two of the first one may both have it open. Who is refused has written nothing, and whose close has succeeded has lost nothing.
+TEST_F(AtOnce, beside_another_node_that_is_refused) {
+  constexpr uint64_t orders = 300;
+  size_t refused = 0, closed = 0;
+  for (uint64_t seed = 1; seed <= orders && !HasFailure(); ++seed) {
+    sim::simulated_clock.begin_anew();
+    sim::PoolOnSite pool(seed);
+    Settings& settings = pool.settings;
+    settings.checkpoint = {"/data/ck.{step}"};
+    settings.lock_patience_ms = 2000;
+    const checkpoint::Run run{"00000000000000ab", 1, {}, false, settings.local};
+    const std::string nodes[] = {"n1:/n1", "n1:/n1", "n2:/n2"}, path = "/data/ck.1";
+    std::vector<std::unique_ptr<Front>> fronts;
+    for (size_t i = 0; i < std::size(nodes); ++i)
+      fronts.push_back(Front::make(settings, *Patterns::parse(settings.checkpoint), run,
+                                   {.number = uint32_t(i), .of = 3, .node = nodes[i], .process = sleepers[i].name()}));
+    sim::Schedule schedule(seed);
+    std::vector<bool> wrote(std::size(nodes));
+    for (size_t i = 0; i < std::size(nodes); ++i)
+      schedule.add([&, i] {
+        Status status;
+        const int fd = fronts[i]->open_to_write(*fronts[i]->match(path), O_RDWR | O_CREAT, 0644, status);
+        if (fd < 0) return void(++refused);
+        const char letter = char('A' + i);
+        EXPECT_EQ(pool.site.pwrite(fd, &letter, 1, i), 1);
+        pool.site.close(fd);
+        fronts[i]->closed(fd);
+        wrote[i] = true, ++closed;
+      });
+    schedule.run();
+    for (size_t i = 0; i < std::size(nodes); ++i) {
+      if (!wrote[i]) continue;
+      const LocalFiles files(nodes[i].substr(3), run.id, run.attempt);
+      const auto newest = files.newest(path);
+      ASSERT_TRUE(newest) << "seed " << seed << ", process " << i;
+      const auto content = catalog::read_beginning(files.path(newest->state, newest->name), 100);
+      ASSERT_TRUE(content.ok() && content->size() > i) << "seed " << seed << ", process " << i;
+      EXPECT_EQ((*content)[i], char('A' + i)) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(refused, 0u);
+  EXPECT_GT(closed, 0u);
+}
 
 TEST_F(AtOnce, where_it_is_not_there_yet) { in_many_orders("/data/ck.{step}", "/data/ck.1", false); }
 TEST_F(AtOnce, while_it_is_protected) { in_many_orders("/data/ck.{step}", "/data/ck.1", true); }

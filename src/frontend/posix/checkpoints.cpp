@@ -23,6 +23,7 @@ namespace {
 // A bit each of the numbers under which this process writes checkpoints.
 constexpr int watched_numbers = 1 << 16;
 constexpr int most_turns = 100;               // of an open that other processes overtake
+constexpr int turns_without_precedence = 8;   // after so many it looks while none of them may
 constexpr size_t most_handed_over = 1 << 20;  // bytes of a note
 std::array<std::atomic<uint64_t>, watched_numbers / 64> written_numbers;
 
@@ -168,17 +169,6 @@ Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_a
   return name;
 }
 
-// All of it, or nothing.
-Status Checkpoints::State::copy_to(checkpoint::State to, const LocalName& name, const std::string& from) const {
-  const auto text = checkpoint::encode(name);
-  if (!text) return text.status();
-  const std::string half = files.scratch();
-  Status status = checkpoint::copy_file(from, half);
-  if (status) status = catalog::move(half, files.path(to, name));
-  if (!status) (void)catalog::unlink_file(half);
-  return status;
-}
-
 // The program waits for no network where what is seen here says all.
 Result<Checkpoints::Sight> Checkpoints::State::look_to_write(const File& file, int flags, Listed& here) {
   here = files.listed();
@@ -279,10 +269,11 @@ Status Checkpoints::State::put_in_place(const Beginning& begun, mode_t mode, cat
   return {};
 }
 
-// The name of the version that this open writes, whose file is in "writing" from then on, and stays there: whoever else closes it leaves it to this process.
-// Nothing where another one has come in between. `joins`: others have it open, or had.
-Result<std::optional<LocalName>> Checkpoints::State::begin(const File& file, int flags, mode_t mode, bool& joins) {
-  auto turn = decides_here(file, flags) ? files.take_turn(file.path, patience()) : Result<catalog::Descriptor>(catalog::Descriptor());
+// The name of the version that this open writes, whose file is in "writing" from then on. Nothing where another process has come in between.
+// `joins`: others have it open, or had.
+Result<std::optional<LocalName>> Checkpoints::State::begin(const File& file, int flags, mode_t mode, bool has_precedence, bool& joins) {
+  auto turn =
+      has_precedence || decides_here(file, flags) ? files.take_turn(file.path, patience()) : Result<catalog::Descriptor>(catalog::Descriptor());
   if (!turn) return turn.status();
   const bool is_alone = bool(*turn);
   auto begun = see(file, flags);
@@ -292,7 +283,7 @@ Result<std::optional<LocalName>> Checkpoints::State::begin(const File& file, int
   bool overtaken = status && !is_alone && is_overtaken(*begun);
   if (status && !overtaken) status = put_in_place(*begun, mode, *turn);
   overtaken |= status.kind() == Kind::exists && !(flags & O_EXCL);  // where there are no turns
-  if (status && !overtaken) status = files.opened(begun->name, who());
+  if (status && !overtaken && (begun->joins || !may_be_others(file))) status = files.opened(begun->name, who());
   if ((!status || overtaken) && !begun->half.empty()) (void)catalog::unlink_file(begun->half);
   joins = begun->joins;
   if (overtaken) return std::optional<LocalName>();
@@ -300,17 +291,23 @@ Result<std::optional<LocalName>> Checkpoints::State::begin(const File& file, int
 }
 
 int Checkpoints::open_alone(const File& file, int flags, mode_t mode, Status& status) {
-  const bool may_be_others = !state_->patterns.have_rank(file.named.part);
+  const bool may_be_others = state_->may_be_others(file);
   if (may_be_others) status = checkpoint::wait_for_others(file.path, state_->node, state_->run, state_->settings);
   if (!status) return errno = status.to_errno(), -1;
   std::lock_guard lock(state_->mutex);
   for (int turn = 1;; ++turn) {
     bool joins = false;
-    auto name = state_->begin(file, flags, flags & O_CREAT ? mode : 0600, joins);
+    auto name = state_->begin(file, flags, flags & O_CREAT ? mode : 0600, turn > turns_without_precedence, joins);
     if (name && !*name && turn < most_turns) continue;
     if (name && !*name) name = Status(Kind::busy, file.path + ": other processes open and close it all the time", EBUSY);
-    if (name && may_be_others && !joins) status = state_->check_alone(file, **name);
     if (!name) status = name.status();
+    const bool takes_part = status && may_be_others && !joins;
+    if (takes_part) status = state_->check_alone(file, **name);
+    if (takes_part && status) status = state_->take_part_in(**name);
+    if (takes_part && status.kind() == Kind::not_found && turn < most_turns) {
+      status = Status();
+      continue;  // another process has joined it meanwhile, and has closed it
+    }
     if (!status) return errno = status.to_errno(), -1;
     const int fd = state_->open_written(**name, flags, joins);
     if (fd < 0 && errno == ENOENT && turn < most_turns) continue;  // another process has truncated it since: it is of a later step
@@ -325,15 +322,18 @@ int Checkpoints::open_alone(const File& file, int flags, mode_t mode, Status& st
 Status Checkpoints::State::check_alone(const File& file, const LocalName& name) {
   const auto others = checkpoint::look_elsewhere(file.path, node, run, settings);
   if (others.writing.empty()) return {};
-  give_up(name);
+  // Who has joined it meanwhile has it open, or has closed it: then it lies here no more.
+  const auto turn = files.take_turn(name.file, patience());
+  if (!files.is_open_to_others(name, who())) (void)catalog::unlink_file(files.path(checkpoint::State::writing, name));
   return checkpoint::refuse_beside(others.writing, file.path);
 }
 
-// What this process has just begun.
-void Checkpoints::State::give_up(const LocalName& name) {
+// From here on whoever else closes it leaves it to this process. Kind::not_found where another one has closed it already.
+Status Checkpoints::State::take_part_in(const LocalName& name) {
   const auto turn = files.take_turn(name.file, patience());
-  files.no_longer(name, who());
-  if (!files.is_open_to_others(name, who())) (void)catalog::unlink_file(files.path(checkpoint::State::writing, name));
+  HF_TRY(turn.status());
+  HF_TRY(catalog::look(files.path(checkpoint::State::writing, name), false).status());
+  return files.opened(name, who());
 }
 
 int Checkpoints::State::open_written(const LocalName& name, int flags, bool joins) {
@@ -341,7 +341,7 @@ int Checkpoints::State::open_written(const LocalName& name, int flags, bool join
   if (fd >= 0 || open_elsewhere(name)) return fd;
   const int error = errno;
   if (joins) (void)close_file(name);
-  else give_up(name);
+  else files.no_longer(name, who());
   return errno = error, -1;
 }
 
@@ -608,14 +608,28 @@ Status Checkpoints::take_alone(const std::string& plain, const File& to) {
   if (!state) return state.status();
   if (checkpoint::has_writers(plain)) return State::still_written(plain);
   HF_TRY(state_->files.make());
-  const auto turn = state_->files.take_turn(to.path, state_->patience());
-  if (!turn) return turn.status();
-  const State::Listed here = state_->files.listed();
-  const auto next = state_->next_name_of(to, true, here);
+  const Status linked = state_->take_in_place(plain, to, "");
+  if (linked.kind() != Kind::unsupported) return linked;
+  const std::string half = state_->files.scratch();  // before the turn: others wait for that
+  Status status = checkpoint::copy_file(plain, half);
+  if (status) status = state_->take_in_place(plain, to, half);
+  if (!status) (void)catalog::unlink_file(half);
+  return status;
+}
+
+// `half`: a copy. Empty: Kind::unsupported where there must be one.
+Status Checkpoints::State::take_in_place(const std::string& plain, const File& to, const std::string& half) {
+  const auto turn = files.take_turn(to.path, patience());
+  HF_TRY(turn.status());
+  const Listed here = files.listed();
+  const auto next = next_name_of(to, true, here);
   if (!next) return next.status();
-  HF_TRY(state_->refuse_second(*next, here, state_->file_of(plain)));
-  state_->begins(next->step);
-  return state_->link_to_closed(*next, plain) ? Status() : state_->copy_to(checkpoint::State::closed, *next, plain);
+  HF_TRY(refuse_second(*next, here, file_of(plain)));
+  begins(next->step);
+  const Status linked = half.empty() ? link_to_closed(*next, plain) : Status();
+  if (half.empty()) return linked ? linked : Status(Kind::unsupported, linked.sentence());
+  const std::string there = files.path(checkpoint::State::closed, *next);
+  return there.empty() ? checkpoint::encode(*next).status() : catalog::move(half, there);
 }
 
 }  // namespace holdfast::frontend::posix

@@ -71,28 +71,31 @@ bool Checkpoints::State::has_two_names(const std::vector<catalog::FoundVersion>&
   return false;
 }
 
+// As a checkpoint is chosen: what is older than a version that cannot be read is not of it. Of files of no checkpoint an older one is taken then.
+const catalog::FoundVersion* Checkpoints::State::newest_of(const Found& found, const File& file, const std::set<std::string>& beside) const {
+  const auto order = [](const catalog::FoundVersion& one) {
+    const layout::Version& version = *one.manifest.version;
+    return std::make_tuple(version.is_single() && one.readable(), version.attempt, version.step, version.number, one.readable());
+  };
+  const catalog::FoundVersion* newest = nullptr;
+  for (const catalog::FoundVersion& one : found) {
+    const layout::Version& version = *one.manifest.version;
+    if (version.file == file.path && is_visible(version, beside) && (!newest || order(*newest) < order(one))) newest = &one;
+  }
+  return newest;
+}
+
 // The newest version of this attempt, else the one that the attempt began with.
 Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(const File& file) {
   const auto is_there = [&](const Found& all) {
-    return std::any_of(all.begin(), all.end(), [&](const catalog::FoundVersion& one) {
-      return one.manifest.version->file == file.path && is_visible(*one.manifest.version, {}) && one.readable();
-    });
+    const auto* const newest = newest_of(all, file, {});
+    return newest && newest->readable();
   };
   const auto suffices = [&](const Found& all) { return !is_of_beginning(file) || (is_there(all) && !patterns.are_rolled()); };
   auto found = patterns.are_single() ? look_for_single(file) : look_at_versions(suffices);
   if (!found) return found.status();
-  const catalog::FoundVersion* best = nullptr;
-  bool seen = false;
-  const auto order = [](const catalog::FoundVersion& v) {
-    return std::make_tuple(v.manifest.version->attempt, v.manifest.version->step, v.manifest.version->number);
-  };
-  const auto beside = beside_beginning(*found);
-  for (const catalog::FoundVersion& one : *found) {
-    const layout::Version& version = *one.manifest.version;
-    if (version.file != file.path || !is_visible(version, beside)) continue;
-    seen = true;
-    if (one.readable() && (!best || order(*best) < order(one))) best = &one;
-  }
+  const catalog::FoundVersion* const seen = newest_of(*found, file, beside_beginning(*found));
+  const catalog::FoundVersion* const best = seen && seen->readable() ? seen : nullptr;
   const auto drained = patterns.are_single() ? plain.drained(file.path, !best && seen) : std::nullopt;
   if (drained && (!best || std::make_pair(best->manifest.version->attempt, best->manifest.version->number) < *drained))
     return std::optional<catalog::FoundVersion>();

@@ -78,6 +78,8 @@ struct Checkpoints::State {
   using Listed = checkpoint::LocalFiles::Listed;
   bool is_shared(const File& file) const { return patterns.are_shared(file.named.part) || together.contains(file.path); }
   bool is_of_all(const File& file) const { return is_shared(file) || !patterns.have_rank(file.named.part); }
+  // On other nodes. It is one file of its step then.
+  bool may_be_others(const File& file) const { return !patterns.have_rank(file.named.part); }
   // Of an open that leaves nothing of what was there no other node is asked.
   bool decides_here(const File& file, int flags) const { return (flags & O_CREAT) && (flags & O_TRUNC) && !(flags & O_EXCL) && is_all_here(file); }
   // A file of this rank alone, of which nothing was there when the attempt began: what there is of it was written on this node.
@@ -95,6 +97,7 @@ struct Checkpoints::State {
   bool sees_all_of_beginning(const Found& found) const;  // behind a look
   std::set<std::string> beside_beginning(const std::vector<catalog::FoundVersion>& found) const;
   bool has_two_names(const std::vector<catalog::FoundVersion>& found) const;
+  const catalog::FoundVersion* newest_of(const Found& found, const File& file, const std::set<std::string>& beside) const;
   Result<std::optional<catalog::FoundVersion>> find_in_pool(const File& file);
   Result<std::optional<layout::Manifest>> in_pool(const File& file);
   Status restore(const File& file, const layout::Manifest& manifest);
@@ -117,9 +120,9 @@ struct Checkpoints::State {
   Status copy_last(Beginning& begun, const File& file, Sight sight);
   bool is_overtaken(Beginning& begun) const;
   Status put_in_place(const Beginning& begun, mode_t mode, catalog::Descriptor& turn);
-  Result<std::optional<LocalName>> begin(const File& file, int flags, mode_t mode, bool& joins);
+  Result<std::optional<LocalName>> begin(const File& file, int flags, mode_t mode, bool has_precedence, bool& joins);
   Status check_alone(const File& file, const LocalName& name);
-  void give_up(const LocalName& name);
+  Status take_part_in(const LocalName& name);
   int open_written(const LocalName& name, int flags, bool joins);
   std::chrono::milliseconds patience() const { return std::chrono::milliseconds(settings.lock_patience_ms); }
   Result<LocalName> next_name(const File& file, bool written_anew, const Listed& here) const;
@@ -147,7 +150,7 @@ struct Checkpoints::State {
   Status hide(const File& file, const LocalName& name);
   Status close_file(const LocalName& name);
   Status move_to_closed(const LocalName& name);
-  Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from) const;
+  Status take_in_place(const std::string& plain, const File& to, const std::string& half);
   Status link_to_closed(const LocalName& name, const std::string& from) const;
   bool open_elsewhere(const LocalName& name) const;
   void wait_for_coming(const File& file) const;
