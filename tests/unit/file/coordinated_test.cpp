@@ -275,6 +275,50 @@ TEST(AfterALog, what_the_leader_had_read_for_all_is_read_once_more) {
   }
 }
 
+// The first of two that live, after many losses.
+class Late final : public ReplicaOfFiles, public redundant::Sharing {
+ public:
+  static constexpr int number = 8, other = redundant::most_teams - 1;
+  const redundant::Place& place() const override { return place_; }
+  bool leads() override { return true; }
+  Bytes meet(uint64_t, const redundant::Claim&, const std::function<std::string()>&, const Act& act) override { return act({.same_view = true}); }
+  std::optional<redundant::Claim> claimed_then(uint64_t) override { return std::nullopt; }
+  bool is_kept() override { return false; }
+  [[noreturn]] void cannot_catch_up(const std::string& why) override { throw std::runtime_error(why); }
+  bool shares_node() const override { return false; }
+  bool is_alone() override { return false; }
+  uint32_t successions() override { return 0; }
+  void leaves(bool) override {}
+  Living living() override { return {redundant::team_bit(number) | redundant::team_bit(other), 1}; }
+  void give(int team, uint64_t, uint64_t, ByteView, ByteView) override { given_to |= redundant::team_bit(team); }
+  std::optional<Bytes> take(uint64_t, uint64_t, uint32_t) override { return std::nullopt; }
+  void note(const std::string&) override {}
+  uint64_t given_to = 0;
+
+ private:
+  const redundant::Place place_{number, 2, 0, 1};
+};
+
+TEST(Teams, share_reads_whatever_their_numbers) {
+  constexpr uint64_t big = 300000;
+  Disk disk(false);
+  Group group(1, {Death::never, 0}, disk);
+  FakeReplica whose(group, 0);
+  DiskFile on_disk(disk, whose);
+  const Extent all{0, big};
+  ASSERT_TRUE(on_disk.write({&all, 1}, Bytes(big, std::byte('r'))).ok());
+  Late replica;
+  const auto file =
+      coordinated(std::make_unique<DiskFile>(disk, whose), replica, subject, "file", {ReadProtocol::read_and_distribute, WriteProtocol::simple});
+  Bytes into(big);
+  for (int times = 0; times < 2; ++times) {  // from the first one all know who takes part in the second
+    const auto got = file->read({&all, 1}, into);
+    ASSERT_TRUE(got);
+    EXPECT_EQ(*got, big);
+  }
+  EXPECT_EQ(replica.given_to, redundant::team_bit(Late::other));
+}
+
 TEST(Separate, parts_that_cannot_be_written_do_without) {
   const Protocols separate{ReadProtocol::simple, WriteProtocol::distributed_separate};
   constexpr uint64_t big = 300000;

@@ -1,5 +1,6 @@
 // How every read ends.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/meter.hpp"
@@ -10,9 +11,28 @@ namespace holdfast::file {
 
 namespace {
 
-// A count, whether the next read is shared out, and who has ended this one, in one number.
-constexpr int teams_at = 56;
+// A count, whether the next read is shared out, and who has ended this one, in one number: of 64 teams no more live at once than replicas are asked for.
+constexpr int team_bits = 6, teams_at = 64 - redundant::most_replicas * team_bits;
 constexpr uint64_t shared_bit = uint64_t(1) << (teams_at - 1), count_mask = shared_bit - 1;
+static_assert(redundant::most_teams == 1 << team_bits);
+
+// Their numbers, from the first one on. Who is left over does not take part in the next read, and is sent it whole.
+uint64_t packed(uint64_t teams) {
+  if (teams == 0) return 0;
+  uint64_t numbers = 0;
+  for (int place = 0; place < redundant::most_replicas; ++place) {
+    numbers = numbers << team_bits | uint64_t(std::countr_zero(teams));
+    if (!std::has_single_bit(teams)) teams &= teams - 1;  // else it is named again
+  }
+  return numbers;
+}
+
+uint64_t unpacked(uint64_t numbers) {
+  uint64_t teams = 0;
+  for (int place = 0; place < redundant::most_replicas; ++place, numbers >>= team_bits)
+    teams |= redundant::team_bit(int(numbers & (redundant::most_teams - 1)));
+  return teams;
+}
 
 // In the leader, when all have their bytes: how the next one is read. A small one says nothing.
 bool next_is_shared(const Reading& reading, uint64_t bytes, bool counts) {
@@ -56,13 +76,13 @@ Outcome end_read(const Common& file, std::span<const Extent> extents, ByteSpan i
     const bool read_anew = !had.has || turn.again || file.has_repeated;  // what was kept has been written since
     if (read_anew) had = Had::of(file.below.read(extents, into));
     const bool shared = next_is_shared(file.reading, into.size(), had.status.ok() && !read_anew);
-    Outcome made{had.status, had.count | (shared ? shared_bit : 0) | (sharing ? sharing->living().teams << teams_at : 0)};
+    Outcome made{had.status, had.count | (shared ? shared_bit : 0) | (sharing ? packed(sharing->living().teams) << teams_at : 0)};
     if (had.status.ok() && (read_anew || !turn.same_view) && !file.replica.is_alone()) made.payload.assign(into.begin(), into.end());
     return made;
   });
   if (file.replica.is_kept() && outcome.payload.empty() && outcome.status.ok()) keep_or_compare(file, extents, into, had);
   if (!outcome.payload.empty() && outcome.payload.size() == into.size()) std::memcpy(into.data(), outcome.payload.data(), into.size());
-  file.reading.readers = outcome.value >> teams_at;
+  file.reading.readers = unpacked(outcome.value >> teams_at);
   file.reading.shared = outcome.value & shared_bit;
   outcome.value &= count_mask;
   return outcome;
