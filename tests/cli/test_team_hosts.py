@@ -8,26 +8,54 @@ from command import CommandTest, debian_mpis
 LAUNCHER = """#!/bin/sh
 [ "$1" = --version ] && { printf '%s\\n' "$SAYS"; exit; }
 team=${HOLDFAST_REPLICA%% *}
-echo "$OMPI_MCA_coll_han_priority $MPIR_CVAR_DEVICE_COLLECTIVES" > "$SEEN.$team.sums"
+env | grep -E '^(OMPI_MCA_coll|MPIR_CVAR)_' | sort > "$SEEN.$team.sums"
 echo "$@" > "$SEEN.$team"
 while [ $# -gt 1 ]; do
     case $1 in --hostfile | -f | -machinefile) cp "$2" "$SEEN.$team.hosts" ;; esac
     shift
 done
 """
+# What is told to MPIs whose nodes differ from team to team.
+TOLD = {
+    "MPIR_CVAR_DEVICE_COLLECTIVES": "none",
+    "MPIR_CVAR_IREDUCE_INTRA_ALGORITHM": "sched_binomial",
+    "MPIR_CVAR_ISCAN_INTRA_ALGORITHM": "sched_recursive_doubling",
+    "MPIR_CVAR_SCAN_INTRA_ALGORITHM": "recursive_doubling",
+    "OMPI_MCA_coll_han_priority": "0",
+    "OMPI_MCA_coll_hcoll_enable": "0",
+    "OMPI_MCA_coll_ucc_enable": "0",
+}
 SUMS = r"""#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+enum { ALL = 300 };
+static double own[ALL], sum[ALL];
+static int rank, last;
+static MPI_Request request;
+static void show(const char *call, int where) {
+  for (int i = 0; i < ALL && rank == where; ++i) printf("%s %a\n", call, sum[i]);
+  fflush(stdout);
+}
+static void ended(const char *call, int where) {
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  show(call, where);
+}
 int main(int count, char **words) {
-  enum { ALL = 300 };
-  double own[ALL], sum[ALL];
-  int rank;
   MPI_Init(&count, &words);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &last), --last;
   srand48(rank);
   for (int i = 0; i < ALL; ++i) own[i] = (drand48() - 0.5) * (1 << 5 * ((i + rank) % 6));
   MPI_Allreduce(own, sum, ALL, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  for (int i = 0; i < ALL && rank == 0; ++i) printf("%a\n", sum[i]);
+  show("Allreduce", last);
+  MPI_Reduce(own, sum, ALL, MPI_DOUBLE, MPI_SUM, last, MPI_COMM_WORLD);
+  show("Reduce", last);
+  MPI_Ireduce(own, sum, ALL, MPI_DOUBLE, MPI_SUM, last, MPI_COMM_WORLD, &request);
+  ended("Ireduce", last);
+  MPI_Scan(own, sum, ALL, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  show("Scan", last);
+  MPI_Iscan(own, sum, ALL, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+  ended("Iscan", last);
   return MPI_Finalize();
 }
 """
@@ -123,9 +151,9 @@ class TeamHosts(CommandTest):
         _, said = self.deal(OPEN_MPI, "--host", "n1:2,n2:3", "-n", "2")
         self.assertIn("their nodes take different numbers of ranks", said)
         for team in range(2):
-            self.assertEqual(self.read(f"seen.{team}.sums"), "0 none\n")
+            self.assertEqual(self.read(f"seen.{team}.sums").splitlines(), sorted(f"{name}={value}" for name, value in TOLD.items()))
         self.deal(OPEN_MPI, "--host", "n1:2,n2:2", "-n", "2")
-        self.assertEqual(self.read("seen.0.sums"), " \n")
+        self.assertEqual(self.read("seen.0.sums"), "")
 
     def test_mpich_does_not_add_up_by_nodes_then(self):
         """Nodes of one machine, as it can be told to see them."""
@@ -135,10 +163,14 @@ class TeamHosts(CommandTest):
         subprocess.run(["mpicc.mpich", "-x", "c", "-", "-o", self.path("sums")], input=SUMS, text=True, check=True)
 
         def sums(nodes, **more):
-            return subprocess.run([*launcher, "-n", "4", "./sums"], env={**self.env, "MPIR_CVAR_NUM_CLIQUES": str(nodes), **more}, cwd=self.dir, check=True,
-                                  capture_output=True, text=True).stdout
-        self.assertNotEqual(sums(1), sums(3), "it need not be told, or the program does not show it")
-        self.assertEqual(sums(1, MPIR_CVAR_DEVICE_COLLECTIVES="none"), sums(3, MPIR_CVAR_DEVICE_COLLECTIVES="none"))
+            """Of each call."""
+            told = {"MPIR_CVAR_NUM_CLIQUES": str(nodes), "MPIR_CVAR_CLIQUES_BY_BLOCK": "1", **more}
+            lines = subprocess.run([*launcher, "-n", "4", "./sums"], env={**self.env, **told}, cwd=self.dir, check=True, capture_output=True, text=True).stdout
+            return {call: [line for line in lines.splitlines() if line.startswith(f"{call} ")] for call in ("Allreduce", "Reduce", "Ireduce", "Scan", "Iscan")}
+        one, three = sums(1), sums(3)
+        same = [call for call in one if one[call] == three[call]]
+        self.assertEqual(same, [], "it need not be told, or the program does not show it")
+        self.assertEqual(sums(1, **TOLD), sums(3, **TOLD))
 
     def test_a_files_words_go_with_its_hosts(self):
         self.write("hosts", "# the site's", "n1 slots=2 user=me", "n2 slots=2", "", "n3 slots=2", "n4 slots=2 max_slots=4")

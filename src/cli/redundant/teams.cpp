@@ -92,7 +92,16 @@ constexpr const char* place_of_open_mpi = "OMPI_MCA_orte_tmpdir_base";
 constexpr const char* turns_of_open_mpi = "OMPI_MCA_mpi_yield_when_idle";
 
 // Sums over ranks are made within each node first, where nodes are not alike in other places for each team. By these they are made as if there were none.
-constexpr std::pair<const char*, const char*> sums_without_nodes[] = {{"OMPI_MCA_coll_han_priority", "0"}, {"MPIR_CVAR_DEVICE_COLLECTIVES", "none"}};
+// MPICH's device is not all of it: three of its own ways go by nodes where it may choose.
+constexpr std::pair<const char*, const char*> sums_without_nodes[] = {
+    {"OMPI_MCA_coll_han_priority", "0"},
+    {"OMPI_MCA_coll_hcoll_enable", "0"},
+    {"OMPI_MCA_coll_ucc_enable", "0"},
+    {"MPIR_CVAR_DEVICE_COLLECTIVES", "none"},
+    {"MPIR_CVAR_SCAN_INTRA_ALGORITHM", "recursive_doubling"},
+    {"MPIR_CVAR_ISCAN_INTRA_ALGORITHM", "sched_recursive_doubling"},
+    {"MPIR_CVAR_IREDUCE_INTRA_ALGORITHM", "sched_binomial"},
+};
 
 class LauncherPlaces {
  public:
