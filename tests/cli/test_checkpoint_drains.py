@@ -193,7 +193,8 @@ class CheckpointDrains(CheckpointTest):
             for step in (2, 4, 5):
                 os.remove(self.path(f"ck/ck.{step}.0"))
 
-    def test_one_that_was_being_drained_at_the_jobs_end_makes_room_as_others_do(self):
+    def drain_at_end(self, meanwhile):
+        """The second of three checkpoints is drained when the third is written. `meanwhile`: in the job's script."""
         os.rmdir(self.path("ck"))
         mount = faultfs.Mount(FAULTFS, self.dir, "ck")
         self.addCleanup(mount.end)
@@ -201,8 +202,19 @@ class CheckpointDrains(CheckpointTest):
             self.skipTest("faultfs cannot mount here")
         mount.order("fsync delay 3000 count=1")
         begun = "for look in $(seq 300); do [ -n \"$(LD_PRELOAD= ls -A ck | grep holdfast-drain)\" ] && break; sleep 0.1; done"
-        done = self.run_job(f"{self.written(1, 2)}; {begun}; echo step 3 > ck/ck.3.0", "--drain", "every:2", "--keep", "1")
+        return self.run_job(f"{self.written(1, 2)}; {begun}; {meanwhile}; echo step 3 > ck/ck.3.0", "--drain", "every:2", "--keep", "1")
+
+    def test_one_that_was_being_drained_at_the_jobs_end_makes_room_as_others_do(self):
+        done = self.drain_at_end("true")
         self.assertEqual((self.states(), done.stderr.count("is drained")), ({2: "drained", 3: "whole"}, 2), done.stderr)
+
+    def test_one_whose_drain_fails_at_the_jobs_end_stays_on_the_nodes(self):
+        done = self.drain_at_end("LD_PRELOAD= mkdir ck/ck.2.0")
+        self.assertIn("from the nodes' disks it can be later: holdfast checkpoints --drain 2\n", done.stderr)
+        self.assertEqual(self.states(), {2: "superseded", 3: "whole"}, done.stderr)
+        os.rmdir(self.path("ck/ck.2.0"))
+        self.holdfast("checkpoints", "--drain", "2")
+        self.assertEqual(self.plain(2), {0: "step 2\n"})
 
     def test_a_checkpoint_that_cannot_be_drained_is_named_and_the_run_ends_so(self):
         os.mkdir(self.path("ck/ck.1.0"))

@@ -571,8 +571,11 @@ class Attempts {
   void finish_drains() {
     if (!drainer_.finish()) return;
     Surveyor surveyor(settings_.local, settings_.deadline_ms, passed_over_);
-    if (const auto all = surveyor.look_at_versions())
-      drop_old(surveyor, to_drop(*all, run_.id, size_t(options_.keep)), run_, settings_, first_attempt_, before_);
+    const auto all = surveyor.look_at_versions();
+    if (!all) return;
+    auto old = to_drop(*all, run_.id, size_t(options_.keep));
+    std::erase_if(old, [this](const checkpoint::Protected& one) { return drainer_.has_left(one); });
+    drop_old(surveyor, old, run_, settings_, first_attempt_, before_);
   }
 
   // The program has ended well: what it closed is protected, and the last checkpoint is at its paths, or it is said why not.

@@ -169,6 +169,16 @@ bool Drainer::needs(const layout::Version& version) const {
          std::any_of(again_.begin(), again_.end(), [&](const auto& order) { return has_it(order.second.checkpoint); });
 }
 
+bool Drainer::has_left(const checkpoint::Protected& file) const {
+  const layout::Version& version = file.version;
+  return std::any_of(ordered_.begin(), ordered_.end(), [&](const auto& order) {
+    const auto& [key, ids] = order;
+    const auto done = done_.find(key);
+    const bool is_of_it = ids.contains(file.file_id) || (!version.is_single() && key == Key{version.run, version.attempt, version.step});
+    return is_of_it && (done == done_.end() || done->second != ids);
+  });
+}
+
 bool Drainer::finish() {
   {
     const std::lock_guard lock(mutex_);

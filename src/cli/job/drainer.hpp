@@ -47,6 +47,8 @@ class Drainer {
   bool drains() const { return which_.any; }
   // It has its turn and is to stay for that long.
   bool needs(const layout::Version& version) const;
+  // Once finished: it had its turn and is not drained. It can be later, which was said.
+  bool has_left(const checkpoint::Protected& file) const;
   // Waits until those that had their turn are drained. False where none had.
   bool finish();
   // In the caller, once finished. True where it is at its paths now.
