@@ -1,5 +1,6 @@
 #include "checkpoint/drain.hpp"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -97,7 +98,7 @@ class Drain {
  public:
   Drain(const Settings& settings, const engine::Progress& progress) : settings_(settings), progress_(progress) {}
 
-  Result<Drained> run(const std::vector<layout::Manifest>& files, const Place& place) {
+  Result<Drained> run(const std::vector<layout::Manifest>& files, const Place& place, const std::function<void()>& placed) {
     for (const layout::Manifest& file : files) {
       auto to = place(file.version ? file.version->file : file.path);
       if (!to) return to.status();
@@ -108,6 +109,7 @@ class Drain {
     for (size_t i = 0; i < files.size(); ++i) HF_TRY(grow(files[i], drained_.files[i]));
     for (size_t i = 0; i < files.size(); ++i) HF_TRY(catalog::move(grown_[i], drained_.files[i]));
     for (const auto& [directory, growing] : growing_) HF_TRY(catalog::sync_directory(directory));
+    if (placed) placed();
     return std::move(drained_);
   }
 
@@ -138,8 +140,14 @@ class Drain {
 
 Result<std::string> own_place(const std::string& file) { return file; }
 
-Result<Drained> drain(const std::vector<layout::Manifest>& files, const Place& place, const Settings& settings, const engine::Progress& progress) {
-  return Drain(settings, progress).run(files, place);
+Result<Drained> drain(const std::vector<layout::Manifest>& files, const Place& place, const Settings& settings, const engine::Progress& progress,
+                      const std::function<void()>& placed) {
+  return Drain(settings, progress).run(files, place, placed);
+}
+
+bool is_drain_beside(const std::string& path) {
+  const auto names = catalog::list_directory(catalog::parent_of(path));
+  return !names || std::any_of(names->begin(), names->end(), [](const std::string& name) { return name.starts_with(growing_prefix); });
 }
 
 }  // namespace holdfast::checkpoint

@@ -21,7 +21,10 @@ struct Drained {
 };
 // `files`: the manifests of all files of one checkpoint. Each is written in a directory beside its place, checked block by block while it is read,
 // and synced. When all are there each is renamed to its place. Where one fails none has a new content. What a drain that was killed has left
-// there is removed. `progress`: false ends it.
-Result<Drained> drain(const std::vector<layout::Manifest>& files, const Place& place, const Settings& settings, const engine::Progress& progress);
+// there is removed. `progress`: false ends it. `placed`: when all have their places, while is_drain_beside() them.
+Result<Drained> drain(const std::vector<layout::Manifest>& files, const Place& place, const Settings& settings, const engine::Progress& progress,
+                      const std::function<void()>& placed = {});
+// Some drain has begun to bring files into that one's directory, and has not ended, or was killed.
+bool is_drain_beside(const std::string& path);
 
 }  // namespace holdfast::checkpoint

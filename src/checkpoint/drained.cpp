@@ -41,17 +41,17 @@ std::string from_one_line(const std::string& text) {
 
 std::string directory_of_records() { return fmt::format("{}/{}", local_directory, drained_directory); }
 
-std::vector<DrainedCheckpoint> records_on(target::Target& target) {
-  std::vector<DrainedCheckpoint> found;
+// A node that does not say which it has is none that has none.
+Status read_records(target::Target& target, std::vector<DrainedCheckpoint>& found) {
   const auto names = target.list(directory_of_records());
-  if (!names) return found;
+  if (!names) return names.status().kind() == Kind::not_found ? Status() : names.status();
   for (const std::string& name : *names) {
     const auto text = target.get(directory_of_records() + "/" + name, most_bytes);
     if (!text) continue;
     auto drained = decode_drained(std::string(reinterpret_cast<const char*>(text->data()), text->size()));
     if (drained && drained->name() == name) found.push_back(std::move(*drained));
   }
-  return found;
+  return {};
 }
 
 Status keep_on(target::Target& target, const DrainedCheckpoint& drained, const std::vector<std::string>& outdated) {
@@ -226,16 +226,20 @@ Result<PlainFiles::Shown> PlainFiles::shown() {
   return some;
 }
 
-std::optional<std::pair<layout::Attempt, uint32_t>> PlainFiles::drained(const std::string& path, bool anew) {
-  if (!catalog::look(path, true)) return {};
+Result<std::optional<PlainFiles::Number>> PlainFiles::drained(const std::string& path, bool anew) {
+  if (!catalog::look(path, true)) return std::optional<Number>();
   if (anew || !records_) {
     const auto pool = catalog::look_at_pool(settings_.local, settings_.deadline_ms);
-    records_ = pool ? records_of(*pool) : std::vector<DrainedCheckpoint>();
+    if (!pool) return pool.status();
+    size_t answered = 0;
+    auto records = records_of(*pool, &answered);
+    if (answered == 0) return Status(Kind::lost, "no node says which files were drained");
+    records_ = std::move(records);
   }
   for (const DrainedCheckpoint& one : *records_)
     for (const DrainedFile& file : one.files)
       if (one.are_singles && one.run == run_.id && file.path == path && file.still_there()) return file.number();
-  return {};
+  return std::optional<Number>();
 }
 
 Result<DrainedCheckpoint> PlainFiles::record() const {
@@ -251,21 +255,20 @@ Result<DrainedCheckpoint> PlainFiles::record() const {
   return Status(Kind::lost, fmt::format("no node that answers knows which files checkpoint {} has, which is drained", run_.from->step));
 }
 
-std::vector<DrainedCheckpoint> records_of(const catalog::TargetSet& pool) {
+std::vector<DrainedCheckpoint> records_of(const catalog::TargetSet& pool, size_t* answered) {
   std::vector<std::pair<std::shared_ptr<std::vector<DrainedCheckpoint>>, std::shared_ptr<target::Ticket>>> asked;
   for (const catalog::Member& member : pool.members) {
     if (!member.usable()) continue;
     auto records = std::make_shared<std::vector<DrainedCheckpoint>>();
-    asked.emplace_back(records, member.lane->submit([records, target = member.target] {
-      *records = records_on(*target);
-      return Status();
-    }));
+    asked.emplace_back(records, member.lane->submit([records, target = member.target] { return read_records(*target, *records); }));
   }
   std::vector<DrainedCheckpoint> list;
-  for (auto& [records, ticket] : asked)
-    if (ticket->wait())
-      for (DrainedCheckpoint& one : *records)
-        if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(std::move(one));
+  for (auto& [records, ticket] : asked) {
+    if (!ticket->wait()) continue;
+    if (answered) ++*answered;
+    for (DrainedCheckpoint& one : *records)
+      if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(std::move(one));
+  }
   std::stable_sort(list.begin(), list.end(), [](const DrainedCheckpoint& a, const DrainedCheckpoint& b) {
     return std::tie(a.run, a.attempt, a.step) < std::tie(b.run, b.attempt, b.step);
   });

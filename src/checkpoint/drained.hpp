@@ -89,7 +89,9 @@ class PlainFiles {
     return some && some->has(path);
   }
   // Which version of a file of no checkpoint stands at its path, as a drain has left it; nothing where that is not so. All nodes are asked: once, or `anew`.
-  std::optional<std::pair<layout::Attempt, uint32_t>> drained(const std::string& path, bool anew = false);
+  // Not ok where none of them answers.
+  using Number = std::pair<layout::Attempt, uint32_t>;
+  Result<std::optional<Number>> drained(const std::string& path, bool anew = false);
 
  private:
   Result<DrainedCheckpoint> record() const;
@@ -102,6 +104,7 @@ class PlainFiles {
 };
 // What the nodes of a pool know, by run, attempt and step; whether it is still there is not asked. Where one was drained again, and a node could not note that,
 // both records are among them.
-std::vector<DrainedCheckpoint> records_of(const catalog::TargetSet& pool);
+// `answered`: by so many nodes.
+std::vector<DrainedCheckpoint> records_of(const catalog::TargetSet& pool, size_t* answered = nullptr);
 
 }  // namespace holdfast::checkpoint

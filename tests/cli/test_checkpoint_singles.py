@@ -119,6 +119,14 @@ class CheckpointSingles(CheckpointTest):
         self.job("cat results/latest.dat > got; rm results/latest.dat; cat results/b.dat >> got; ls results > listed", "--resume")
         self.assertEqual((self.read("got"), self.read("listed")), ("b\nmore\nb\nmore\n", "a.dat\nb.dat\n"))
 
+    def test_what_a_drain_brings_to_the_path_of_a_removed_file_is_not_seen(self):
+        self.job("for f in a b; do echo $f > results/$f.dat; done")
+        os.remove(self.path("results", "a.dat"))
+        placed = "LD_PRELOAD= mkdir results/.holdfast-drain-01234567; LD_PRELOAD= sh -c 'echo a > results/a.dat'"
+        look = "[ -e results/a.dat ] && echo there; ls results"
+        self.job(f"rm results/a.dat; {placed}; ({look}) > during; LD_PRELOAD= rmdir results/.holdfast*; ({look}) > got", "--resume", "--drain", "none")
+        self.assertEqual((self.read("during"), self.read("got")), ("b.dat\n", "there\na.dat\nb.dat\n"))
+
     def test_what_is_put_at_the_path_of_a_removed_file_is_seen(self):
         self.job("for f in a b; do echo $f > results/$f.dat; done")
         self.job("rm results/a.dat; ls results > listed", "--resume")

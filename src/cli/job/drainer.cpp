@@ -57,11 +57,12 @@ Result<DrainWhich> parse_drain(const std::string& text) {
 Result<checkpoint::Drained> drain_to_own_paths(const Checkpoint& which, const std::vector<catalog::FoundVersion>& versions, const Settings& settings,
                                                const engine::Progress& progress) {
   const auto files = manifests_of(which, versions);
-  auto drained = checkpoint::drain(files, checkpoint::own_place, settings, progress);
-  if (!drained) return drained;
   // Without the record the files are there all the same: only a restart in this run would not know.
-  if (const auto record = checkpoint::drained_now(files, which.ages())) (void)checkpoint::keep_record(*record, settings.local, settings.deadline_ms);
-  return drained;
+  const auto keep_record = [&] {
+    if (const auto record = checkpoint::drained_now(files, which.ages()))
+      (void)checkpoint::keep_record(*record, settings.local, settings.deadline_ms);
+  };
+  return checkpoint::drain(files, checkpoint::own_place, settings, progress, keep_record);
 }
 
 void Drainer::offer(const std::vector<Checkpoint>& all, const std::vector<catalog::FoundVersion>& versions, const std::string& run,

@@ -8,6 +8,7 @@
 #include "catalog/pool.hpp"
 #include "checkpoint/ahead.hpp"
 #include "checkpoint/attempt.hpp"
+#include "checkpoint/drain.hpp"
 #include "checkpoint/leftovers.hpp"
 #include "checkpoint/protect.hpp"
 #include "frontend/posix/checkpoints_state.hpp"
@@ -96,7 +97,9 @@ Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(co
   if (!found) return found.status();
   const catalog::FoundVersion* const seen = newest_of(*found, file, beside_beginning(*found));
   const catalog::FoundVersion* const best = seen && seen->readable() ? seen : nullptr;
-  const auto drained = patterns.are_single() ? plain.drained(file.path, !best && seen) : std::nullopt;
+  using Number = checkpoint::PlainFiles::Number;
+  const auto known = patterns.are_single() ? plain.drained(file.path, !best && seen) : Result<std::optional<Number>>(std::optional<Number>());
+  const auto drained = known ? *known : std::nullopt;
   if (drained && (!best || std::make_pair(best->manifest.version->attempt, best->manifest.version->number) < *drained))
     return std::optional<catalog::FoundVersion>();
   if (best) return std::optional(*best);
@@ -158,9 +161,14 @@ Status Checkpoints::State::restore_newest(const File& file, layout::Manifest man
   }
 }
 
-// Of a file that is protected by itself, and was removed: somebody else has put a plain one at its path since.
+// Of a file that is protected by itself, and was removed: somebody else has put a plain one at its path since, or a link, which no drain leaves there. A drain
+// that goes on, or was killed, may have placed files of which no record is there yet.
 bool Checkpoints::State::is_put_back(const std::string& path) {
-  return patterns.are_single() && catalog::look(path, true) && !plain.drained(path, true);
+  if (!patterns.are_single()) return false;
+  if (catalog::read_link(path)) return true;
+  if (!catalog::look(path, false) || checkpoint::is_drain_beside(path)) return false;
+  const auto drained = plain.drained(path, true);
+  return drained && !*drained;
 }
 
 Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, bool fetches) {
