@@ -119,6 +119,29 @@ class CheckpointSingles(CheckpointTest):
         self.job("cat results/latest.dat > got; rm results/latest.dat; cat results/b.dat >> got; ls results > listed", "--resume")
         self.assertEqual((self.read("got"), self.read("listed")), ("b\nmore\nb\nmore\n", "a.dat\nb.dat\n"))
 
+    def test_what_is_renamed_to_the_name_of_a_link_takes_its_place(self):
+        new = "echo new > new; mv new results/latest.dat; cat results/latest.dat results/a.dat > got; [ -L results/latest.dat ] && echo link >> got"
+        self.job(f"echo a > results/a.dat; ln -s a.dat results/latest.dat; {new}; true", "--drain", "none")
+        self.assertEqual((self.read("got"), set(self.single())), ("new\na\n", {"a.dat", "latest.dat"}))
+        moved = "mv results/b.dat results/link.dat; cat results/link.dat > got; ls results >> got"
+        self.job(f"ln -s a.dat results/link.dat; echo b > results/b.dat; {moved}", "--resume", "--drain", "none")
+        self.assertEqual(self.read("got"), "b\na.dat\nlatest.dat\nlink.dat\n")
+
+    def test_a_link_that_is_renamed_stays_a_link(self):
+        lead = lambda to: f"ln -sf {to}.dat results/latest.dat && readlink results/latest.dat >> got && cat results/latest.dat >> got"
+        self.job(f"echo a > results/a.dat; echo b > results/b.dat; {lead('a')}; {lead('b')}", "--drain", "none")
+        self.assertEqual((self.read("got"), set(self.single())), ("a.dat\na\nb.dat\nb\n", {"a.dat", "b.dat"}))
+        # Over a file of that name, which goes.
+        os.remove(self.path("got"))
+        self.job(f"rm results/latest.dat; echo own > results/latest.dat; {lead('a')}; ls results >> got", "--resume", "--drain", "none")
+        self.assertEqual(self.read("got"), "a.dat\na\na.dat\nb.dat\nlatest.dat\n")
+
+    def test_a_file_that_is_to_be_new_is_not_made_where_a_link_is(self):
+        make = "python3 -c 'open(\"results/latest.dat\", \"x\").write(\"new\")' 2> wrong; cat results/latest.dat > got"
+        self.job(f"echo a > results/a.dat; ln -s a.dat results/latest.dat; {make}", "--drain", "none")
+        self.assertIn("FileExistsError", self.read("wrong"))
+        self.assertEqual((self.read("got"), set(self.single())), ("a\n", {"a.dat"}))
+
     def test_what_a_drain_brings_to_the_path_of_a_removed_file_is_not_seen(self):
         self.job("for f in a b; do echo $f > results/$f.dat; done")
         os.remove(self.path("results", "a.dat"))

@@ -109,10 +109,12 @@ Status LocalCheckpoint::close(bool and_remove) {
   const int fd = descriptor_.release();
   const int written = writes_ ? all.closing(fd) : 0;
   raw::close(fd);
-  const auto file = all.match(path_);
-  const Status removed = and_remove && file ? all.remove(*file) : Status();
+  // A link goes itself, and what it leads to stays.
+  const bool removes_link = and_remove && all.is_link_to_one(path_), removes = and_remove && !removes_link;
+  const auto file = removes ? all.match(path_) : std::nullopt;
+  const Status removed = removes_link ? catalog::unlink_file(path_) : file ? all.remove(*file) : Status();
   if (written == 0) return removed;
-  const std::string path = all.closed(written, and_remove);
+  const std::string path = all.closed(written, removes);
   if (const Status late = all.protected_at_close(path); !late) say(late.sentence());
   return removed;
 }

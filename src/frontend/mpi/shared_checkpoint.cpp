@@ -5,6 +5,7 @@
 
 #include "base/node_path.hpp"
 #include "catalog/growing.hpp"
+#include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
 #include "checkpoint/local.hpp"
 #include "checkpoint/run.hpp"
@@ -122,12 +123,15 @@ Status SharedCheckpoint::close(const Status& closed, bool and_remove, exchange::
     const posix::OurCode ours_now;
     Checkpoints& all = *of_process();
     const int most = growing_->located.manifest.geometry.scheme.m;
-    const auto lost = all.end_together(*growing_, closed.ok() && !and_remove);
+    // A link goes itself, and what it leads to stays.
+    const bool removes_link = and_remove && all.is_link_to_one(path_), removes = and_remove && !removes_link;
+    const auto lost = all.end_together(*growing_, closed.ok() && !removes);
     growing_.reset();
     ended = lost.status();
     if (lost && *lost > 0)
       say(fmt::format("{}: protected, but {} of its targets are lost{}", path_, *lost, *lost >= most ? ", and no further loss is tolerated" : ""));
-    const auto file = and_remove ? all.match(path_) : std::nullopt;
+    if (removes_link && ended) ended = catalog::unlink_file(path_);
+    const auto file = removes ? all.match(path_) : std::nullopt;
     if (file && ended)
       if (const Status removed = all.remove(*file); removed.kind() != Kind::not_found) ended = removed;
   }

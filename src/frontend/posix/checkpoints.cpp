@@ -143,6 +143,14 @@ std::optional<Checkpoints::File> Checkpoints::match(const std::string& path, boo
   return File{*named, std::move(full)};
 }
 
+bool Checkpoints::is_link_to_one(const std::string& path) const {
+  const auto led = state_->replica() ? std::nullopt : match(path, true);
+  const auto own = match(path);
+  return led && (!own || own->path != led->path);
+}
+
+bool Checkpoints::may_be_link(const File& file) const { return state_->patterns.all()[file.named.part].is_open(); }
+
 // What has no step in its name is of the checkpoint whose number is that of the times that it was written anew, on each rank by itself.
 // Kind::invalid for the number of no rank, which no checkpoint would ever have a place for.
 Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_anew, const Listed& here) const {

@@ -45,6 +45,10 @@ class Checkpoints {
   };
   // `path` relative to the working directory, or absolute. `follow`: also of a link that leads to one; nothing need be there.
   std::optional<File> match(const std::string& path, bool follow = false) const;
+  // A link that leads to one, and is no file of that name. Replicas look at different times, and do not look.
+  bool is_link_to_one(const std::string& path) const;
+  // Its name is one of many that its pattern means: a link there is followed.
+  bool may_be_link(const File& file) const;
 
   // What of a file is to be seen.
   struct Sight {

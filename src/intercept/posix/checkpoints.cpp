@@ -54,6 +54,14 @@ int open_shared_to_write(Checkpoints& all, const Checkpoints::File& file, int fl
   return fd;
 }
 
+bool makes_new(int flags) { return (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL); }
+
+// In the place of a file that is to be new. Replicas look at different times, and do not look.
+bool finds_link(int directory, const char* path, int flags) {
+  const KeepErrno keep;
+  return makes_new(flags) && !redundant::Replica::now() && is_link_of_the_program(directory, path);
+}
+
 // Nothing where it is not being written.
 std::optional<int> open_shared_to_read(int directory, const char* path, int flags, bool follow) {
   const auto file = checkpoint_at(directory, path, follow);
@@ -88,7 +96,7 @@ std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path, 
 }
 
 std::optional<int> open_checkpoint(int directory, const char* path, int flags, mode_t mode) {
-  const bool follow = !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
+  const bool follow = !(flags & O_NOFOLLOW) && !makes_new(flags);
   if (!writes(flags) && !(flags & O_CREAT)) {
     if (const auto shared = open_shared_to_read(directory, path, flags, follow)) return shared;
     const SeenAt seen = see_checkpoint(directory, path, follow);
@@ -97,6 +105,7 @@ std::optional<int> open_checkpoint(int directory, const char* path, int flags, m
   }
   const auto file = checkpoint_at(directory, path, follow);
   if (!file) return {};
+  if (finds_link(directory, path, flags)) return errno = EEXIST, -1;
   const OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings());
   watch_ending();

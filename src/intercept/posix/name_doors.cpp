@@ -109,6 +109,32 @@ bool is_there(int directory, const char* path) {
   return seen.natively ? holdfast::raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 : !seen.path.empty();
 }
 
+// Of a symbolic link itself to a checkpoint's name. Replicas look at different times, and do not look.
+bool renames_link(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {
+  if (!checkpoint_at(to_directory, to, false) || holdfast::redundant::Replica::now() || (flags & ~unsigned(RENAME_NOREPLACE))) return false;
+  if (!is_link_of_the_program(from_directory, from)) return false;
+  const SeenAt seen = see_checkpoint(from_directory, from, false);
+  return seen.natively || seen.path.empty();
+}
+
+// What was written under the name that a link gets. 0, or -1 and errno.
+int make_way_for_link(int directory, const char* path, unsigned flags) {
+  const SeenAt seen = see_checkpoint(directory, path, false);
+  if (seen.natively || seen.path.empty()) return 0;
+  if (flags & RENAME_NOREPLACE) return errno = EEXIST, -1;
+  const auto file = checkpoint_at(directory, path, false);
+  const OurCode ours_now;
+  const Status removed = Checkpoints::of_process(settings())->remove(*file);
+  return removed.kind() == holdfast::Kind::not_found ? 0 : answer_for(file->path, removed);
+}
+
+// Natively what is renamed takes the place of a link. 0, or -1 and errno.
+int replace_link(const Checkpoints::File& file) {
+  if (!Checkpoints::of_process(settings())->may_be_link(file)) return 0;
+  return as_one(Call::unlink, AT_FDCWD, file.path.c_str(), "link", ENOENT,
+                [&] { return is_link_of_the_program(AT_FDCWD, file.path.c_str()) ? real().unlinkat(AT_FDCWD, file.path.c_str(), 0) : 0; });
+}
+
 // Between a checkpoint's name and others, or another checkpoint's: the content gets the new name, as a version of its own.
 std::optional<int> rename_checkpoint(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {
   const auto source = checkpoint_at(from_directory, from, false), goal = checkpoint_at(to_directory, to, false);
@@ -143,6 +169,7 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
     taken = all.take(content = now->path, *goal);
   }
   if (!taken.ok()) return answer_for(goal->path, taken);
+  if (replace_link(*goal) != 0) return -1;
   wait_for_protection(goal->path);
   if (!seen.natively) return answer_for(source->path, all.remove(*source));
   return as_one(Call::unlink, from_directory, from, "", ENOENT, [=] { return real().unlinkat(from_directory, from, 0); });
@@ -184,7 +211,11 @@ void take_files_of(int directory, const char* path) {
 template <class Native>
 int rename_this(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
   if (inside > 0 || !from || !to) return native();
-  if (const auto renamed = rename_checkpoint(from_directory, from, to_directory, to, flags)) return *renamed;
+  if (renames_link(from_directory, from, to_directory, to, flags)) {
+    if (make_way_for_link(to_directory, to, flags) != 0) return -1;
+  } else if (const auto renamed = rename_checkpoint(from_directory, from, to_directory, to, flags)) {
+    return *renamed;
+  }
   if (keeps_its_name(from_directory, from)) return errno = EXDEV, -1;
   const auto rename = [&](std::vector<tree::Line>& lines) {
     {

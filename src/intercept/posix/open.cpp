@@ -109,12 +109,6 @@ bool leads_to_copy(int directory, const char* path) {
   return path && raw::readlinkat(directory, path, &begin, sizeof begin) > 0 && is_protected(directory, path);
 }
 
-// Which O_NOFOLLOW refuses, wherever it leads.
-bool is_link_of_the_program(int directory, const char* path) {
-  struct stat state;
-  return raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(state.st_mode) && !is_link_of_ours(directory, path);
-}
-
 int open_by_way(tree::Way way, int directory, const char* path, int flags);
 
 // The program's own open to write has made the file, or found it there: with its permissions, and alone if it asked for that.

@@ -51,6 +51,11 @@ bool is_allowed(int directory, const char* path, int wanted) {
   return true;
 }
 
+bool is_link_of_the_program(int directory, const char* path) {
+  struct stat state;
+  return raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(state.st_mode) && !is_link_of_ours(directory, path);
+}
+
 std::string full_path(int directory, const char* path) {
   if (*path == '/' || directory == AT_FDCWD) return path;
   return fmt::format("/proc/self/fd/{}/{}", directory, path);

@@ -17,6 +17,9 @@ using tree::is_stub;
 using tree::is_stub_at;
 using tree::stub_sized;
 
+// Wherever it leads. O_NOFOLLOW refuses it.
+bool is_link_of_the_program(int directory, const char* path);
+
 // What access(2) says of a stub, which nobody may write to, is no answer for the file: this is the file's, -1 and errno. `identity`: 0, or
 // AT_EACCESS.
 int access_of_file(int directory, const char* path, int wanted, int identity);

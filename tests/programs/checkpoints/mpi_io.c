@@ -75,6 +75,18 @@ static void what_is_refused(void) {
         MPI_ERR_FILE_EXISTS);
 }
 
+/* It goes as its name alone. */
+static void remove_link_at_close(int step) {
+  char link[64];
+  MPI_File file;
+  snprintf(link, sizeof link, "ck/latest.%d", rank);
+  CHECK(symlink(strrchr(name(step, rank), '/') + 1, link) == 0);
+  DONE(MPI_File_open(MPI_COMM_SELF, link, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+  DONE(MPI_File_close(&file));
+  CHECK(access(link, F_OK) != 0);
+  read_step(step, MPI_COMM_SELF, rank);
+}
+
 /* Steps 0 and 3 are removed, 2 is updated in place. */
 static void write_all(void) {
   MPI_File file;
@@ -100,6 +112,7 @@ static void write_all(void) {
   }
   DONE(MPI_File_close(&file));
   read_step(2, MPI_COMM_SELF, rank);
+  remove_link_at_close(2);
 }
 
 /* Whether it is protected when MPI_File_close has returned. */
