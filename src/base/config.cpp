@@ -134,9 +134,9 @@ std::string job_of_this_process() {
 namespace {
 
 // Variables of ours that are no settings.
-constexpr const char* other_variables[] = {"HOLDFAST_CONFIG",     "HOLDFAST_PYTHON",           "HOLDFAST_RANK",    "HOLDFAST_PROFILE_PIECES",
-                                           "HOLDFAST_TEST_NODES", "HOLDFAST_AGENTS",           "HOLDFAST_REPLICA", "HOLDFAST_CHECKPOINT_RUN",
-                                           "HOLDFAST_NODE",       "HOLDFAST_CHILD_OF_REPLICA", job_variable};
+constexpr const char* other_variables[] = {"HOLDFAST_CONFIG",     "HOLDFAST_PYTHON",           "HOLDFAST_RANK",         "HOLDFAST_PROFILE_PIECES",
+                                           "HOLDFAST_TEST_NODES", "HOLDFAST_AGENTS",           "HOLDFAST_REPLICA",      "HOLDFAST_CHECKPOINT_RUN",
+                                           "HOLDFAST_NODE",       "HOLDFAST_CHILD_OF_REPLICA", "HOLDFAST_RANKS_BEFORE", job_variable};
 
 // Letters to change, add or leave out between two words (Levenshtein).
 size_t distance(std::string_view a, std::string_view b) {

@@ -108,6 +108,28 @@ class ChildrenOfReplicas(ReplicatedTest):
                 self.assertEqual(done.stderr.count("rank 0 has started appends by a launcher that --replicas does not know"), 1, done.stderr)
                 self.assertFalse(os.path.exists(self.path("log")))
 
+    def test_a_rank_of_a_batch_step_is_no_rank_of_an_unknown_launcher(self):
+        """As in a shell that `srun --pty` has started: what it starts has the step's variables."""
+        for name, _ in self.launchers():
+            with self.subTest(name):
+                self.build(name)
+                self.env |= {"PMI_RANK": "0", "PMI_SIZE": "1"}
+                done = self.replicas(self.script("#!/bin/bash\n./appends\necho own > own\n"))
+                self.assertIn("rank 0 has started appends, which is no replica", done.stderr)
+                self.assertEqual(self.read("own"), "own\n")
+                done = self.replicas(self.script("#!/bin/bash\nPMI_RANK=1 ./appends 2> /dev/null\n"), expect=2)
+                self.assertIn("by a launcher that --replicas does not know", done.stderr)
+
+    def test_what_only_looks_is_not_told_of_without_its_library(self):
+        done = self.replicas(self.script("#!/bin/bash\nenv -u LD_PRELOAD test -e log\nenv -i sh -c 'echo one >> log'\n"))
+        self.assertEqual(done.stderr.count("nobody sees what it does"), 1, done.stderr)
+        self.assertIn("rank 0 starts sh, which", done.stderr)
+
+    def test_a_launcher_that_is_not_there_is_not_refused(self):
+        done = self.replicas(self.script("#!/bin/bash\nenv -i PATH=/bin:/usr/bin jsrun -n 4 ./appends 2> /dev/null || echo none >> own\n"))
+        self.assertNotIn("launcher", done.stderr)
+        self.assertEqual(self.read("own"), "none\n")
+
     def test_a_launcher_may_be_asked_for_its_version(self):
         for name, launcher in self.launchers():
             with self.subTest(name):
@@ -121,6 +143,11 @@ class ChildrenOfReplicas(ReplicatedTest):
             self.skipTest("no MPI here can spawn")
         self.build("openmpi", SPAWNS, "spawns")
         done = self.replicas(*launcher, "-n", "2", "./spawns")
+        self.assertEqual(done.stderr.count("rank 0 has started spawns, which is no replica: it writes"), 1, done.stderr)
+        self.assertEqual(self.read("told"), "43\n")
+        os.remove(self.path("told"))
+        self.env["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
+        done = self.replicas("./spawns")
         self.assertEqual(done.stderr.count("rank 0 has started spawns, which is no replica: it writes"), 1, done.stderr)
         self.assertEqual(self.read("told"), "43\n")
 

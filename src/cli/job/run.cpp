@@ -35,6 +35,7 @@
 #include "cli/log/job.hpp"
 #include "cli/log/job_log.hpp"
 #include "cli/redundant/teams.hpp"
+#include "redundant/child.hpp"
 #include "redundant/map.hpp"
 #include "redundant/orders.hpp"
 #include "service/output_gatherer.hpp"
@@ -287,7 +288,10 @@ std::vector<std::string> put_for_ranks(const Settings& settings, const RunOption
   if (!checkpoint::given_node_name().empty()) names.emplace_back(checkpoint::node_variable);
   if (!settings.checkpoint.empty() && options.replicas > 1) names.emplace_back(checkpoint::team_variable);
   for (std::string& name : put_into_environment(settings)) names.push_back(std::move(name));
-  if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);
+  if (!options.mpi.launcher && base_name(options.command[0]) != "srun") {
+    ::setenv("HOLDFAST_RANK", "0", 1);
+    if (options.replicas > 1) ::setenv(redundant::ranks_before_variable, redundant::ranks_of_launchers().c_str(), 1);
+  }
   ::setenv("LD_PRELOAD", preload(library).c_str(), 1);
   if (options.replicas > 1) {
     names.erase(std::remove(names.begin(), names.end(), "HOLDFAST_GATHER_OUTPUT"), names.end());

@@ -10,11 +10,13 @@ bool is_spawned();
 void refuse_to_start_ranks(char* const* words);
 
 // A rank of a launcher that is none of those, which a script has started: likewise. What it was started by is not seen, but that it is a rank is. For programs
-// linked with MPI.
+// linked with MPI that MPI has not spawned.
 void refuse_to_be_another_rank();
 // In a child of a replica, as it is loaded: for what follows.
 void remember_of_whom();
-// A replica, or a child of one, is about to start what comes without this library. A launcher is refused, as above; of another program the job is told once.
+// False: there is no replica whose child this process could be. Then nothing is allocated.
+bool may_be_of_a_replica();
+// A replica, or a child of one, is about to start what comes without this library. A launcher is refused, as above; of another program that may write the job is told once.
 // `why` it has none: for the line.
 void tell_of_unseen(const char* path, char* const* words, const char* why);
 

@@ -28,6 +28,7 @@
 #include "intercept/posix/spawn_actions.hpp"
 #include "intercept/posix/stand_in.hpp"
 #include "profile/piece.hpp"
+#include "redundant/child.hpp"
 #include "redundant/orders.hpp"
 #include "redundant/twins/replica.hpp"
 #include "service/helper_process.hpp"
@@ -83,19 +84,6 @@ void warn_of(const char* path, char* const* environment, bool given = false) {
     complain(path, why + (takes_none ? "its files stay plain; link it dynamically" : "its files stay plain; keep LD_PRELOAD and HOLDFAST_* in it"));
 }
 
-// In a redundant job.
-void tell_of_unseen(const char* path, char* const* words, char* const* environment) {
-  if (!path || inside > 0 || holdfast::in_mpi_calls > 0 || takes_the_library(path, environment)) return;
-  struct stat state;
-  const bool searched = !std::strchr(path, '/');
-  if (!searched && holdfast::raw::fstatat(AT_FDCWD, path, &state, 0) != 0) return;
-  const OurCode ours_now;
-  if (holdfast::service::is_helper(path)) return;
-  holdfast::frontend::posix::tell_of_unseen(path, words,
-                                            !searched && takes_no_library(path) ? "is linked statically, or runs with other rights"
-                                                                                : "is started without LD_PRELOAD");
-}
-
 // Where the kernel is about to start something. Empty where it will refuse.
 std::string program_at(const std::string& path) {
   struct stat state;
@@ -106,23 +94,39 @@ std::string program_at(const std::string& path) {
   const bool has_a_form = std::memcmp(begin, "#!", 2) == 0 || std::memcmp(begin, "\177ELF", 4) == 0;
   return is_one && has_a_form ? path : "";
 }
-std::string program_of(const char* path) {
+// By the kernel's own search; empty where `look` finds nothing in any folder.
+template <class Look>
+std::string look_for(const char* path, Look look) {
   const OurCode ours_now;
   if (!path || !*path) return "";
-  if (std::strchr(path, '/')) return program_at(path);
+  if (std::strchr(path, '/')) return look(path);
   const std::string all = holdfast::environment_variable("PATH");
   std::istringstream folders(all.empty() ? "/bin:/usr/bin" : all);
   for (std::string folder; std::getline(folders, folder, ':');)
-    if (std::string program = program_at((folder.empty() ? "." : folder) + "/" + path); !program.empty()) return program;
+    if (std::string program = look((folder.empty() ? "." : folder) + "/" + path); !program.empty()) return program;
   return "";
+}
+std::string program_of(const char* path) { return look_for(path, program_at); }
+
+// In a redundant job. Of what is not there nobody is told.
+void tell_of_unseen(const char* path, char* const* words, char* const* environment) {
+  if (!path || inside > 0 || holdfast::in_mpi_calls > 0 || !holdfast::frontend::posix::may_be_of_a_replica()) return;
+  if (takes_the_library(path, environment)) return;
+  const auto is_there = [](const std::string& name) { return faccessat(AT_FDCWD, name.c_str(), X_OK, AT_EACCESS) == 0 ? name : ""; };
+  if (look_for(path, is_there).empty()) return;
+  const OurCode ours_now;
+  if (holdfast::service::is_helper(path)) return;
+  holdfast::frontend::posix::tell_of_unseen(path, words,
+                                            std::strchr(path, '/') && takes_no_library(path) ? "is linked statically, or runs with other rights"
+                                                                                             : "is started without LD_PRELOAD");
 }
 
 // The program's environment, with what makes the next image the same rank's replica.
 class Environment {
  public:
   Environment(char* const* given, const std::string& orders) : added_{std::string(redundant::orders_variable) + "=" + orders} {
-    constexpr const char* rank = "HOLDFAST_RANK";
-    if (const std::string own = holdfast::environment_variable(rank); !own.empty()) added_.push_back(std::string(rank) + "=" + own);
+    for (const char* name : {"HOLDFAST_RANK", redundant::ranks_before_variable})
+      if (const std::string own = holdfast::environment_variable(name); !own.empty()) added_.push_back(std::string(name) + "=" + own);
     for (char* const* at = given; at && *at; ++at)
       if (!is_added(*at)) all_.push_back(*at);
     for (std::string& one : added_) all_.push_back(one.data());

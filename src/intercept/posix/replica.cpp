@@ -42,12 +42,12 @@ __attribute__((constructor(103))) void replica_at_load(int, char** words, char**
     frontend::posix::refuse_to_start_ranks(words);
   }
   const bool is_spawned = frontend::posix::is_spawned();
-  if (is_spawned) rename_environment_variable(redundant::orders_variable, redundant::child_variable);
+  if (is_spawned && has_orders) rename_environment_variable(redundant::orders_variable, redundant::child_variable);
   const bool is_mpi = dlsym(RTLD_NEXT, "PMPI_Init") != nullptr;
   if (!has_orders) {
     const frontend::posix::OurCode ours_now;
     frontend::posix::remember_of_whom();
-    if (is_mpi) frontend::posix::refuse_to_be_another_rank();
+    if (is_mpi && !is_spawned) frontend::posix::refuse_to_be_another_rank();
   }
   if (!has_orders || is_spawned) return intercept::posix::is_child_of_replica = true, void();
   have_addresses_as_they_are(words, environment);
