@@ -250,9 +250,11 @@ bool CheckpointsWorld::check_single(RankOf& rank, const std::string& path) {
   return !failed();
 }
 
-// A close is seen by whoever opens the file then, on that node.
+// A close is seen by whoever opens the file then, on that node. What another rank has written meanwhile a node that is cut off knows nothing of.
 bool CheckpointsWorld::check_own_single(RankOf& rank, const std::string& path) {
-  const auto own = singles_.files[path].last_write();
+  std::optional<SinglesModel::Order> own;
+  for (const auto& [number, order] : singles_.files[path].writes)
+    if (model_.write(number).rank == rank.number) own = order;  // ascending
   std::optional<SinglesModel::Order> order;
   std::string why;
   const bool is_read = look_at_single(rank, path, order, why);
