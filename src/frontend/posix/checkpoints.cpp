@@ -605,8 +605,7 @@ Status Checkpoints::State::link_to_closed(const LocalName& name, const std::stri
 
 // What another node has closed comes before what this one does with the name. It has a number when it is protected.
 void Checkpoints::State::wait_for_coming(const File& file) const {
-  if (!patterns.have_rank(file.named.part) && !patterns.are_shared(file.named.part) && run.teams == 1)
-    checkpoint::wait_for_coming(file.path, node, run, settings);
+  if (may_be_others(file) && !patterns.are_shared(file.named.part) && run.teams == 1) checkpoint::wait_for_coming(file.path, node, run, settings);
 }
 
 Status Checkpoints::take_alone(const std::string& plain, const File& to) {
@@ -616,8 +615,10 @@ Status Checkpoints::take_alone(const std::string& plain, const File& to) {
   if (!state) return state.status();
   if (checkpoint::has_writers(plain)) return State::still_written(plain);
   HF_TRY(state_->files.make());
-  const Status linked = state_->take_in_place(plain, to, "");
-  if (linked.kind() != Kind::unsupported) return linked;
+  if (!state_->file_of(plain).empty()) {  // what is no checkpoint's cannot be linked, and need not have its turn for that
+    const Status linked = state_->take_in_place(plain, to, "");
+    if (linked.kind() != Kind::unsupported) return linked;
+  }
   const std::string half = state_->files.scratch();  // before the turn: others wait for that
   Status status = checkpoint::copy_file(plain, half);
   if (status) status = state_->take_in_place(plain, to, half);
