@@ -25,40 +25,7 @@ TOLD = {
     "OMPI_MCA_coll_hcoll_enable": "0",
     "OMPI_MCA_coll_ucc_enable": "0",
 }
-SUMS = r"""#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-enum { ALL = 300 };
-static double own[ALL], sum[ALL];
-static int rank, last;
-static MPI_Request request;
-static void show(const char *call, int where) {
-  for (int i = 0; i < ALL && rank == where; ++i) printf("%s %a\n", call, sum[i]);
-  fflush(stdout);
-}
-static void ended(const char *call, int where) {
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  show(call, where);
-}
-int main(int count, char **words) {
-  MPI_Init(&count, &words);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &last), --last;
-  srand48(rank);
-  for (int i = 0; i < ALL; ++i) own[i] = (drand48() - 0.5) * (1 << 5 * ((i + rank) % 6));
-  MPI_Allreduce(own, sum, ALL, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  show("Allreduce", last);
-  MPI_Reduce(own, sum, ALL, MPI_DOUBLE, MPI_SUM, last, MPI_COMM_WORLD);
-  show("Reduce", last);
-  MPI_Ireduce(own, sum, ALL, MPI_DOUBLE, MPI_SUM, last, MPI_COMM_WORLD, &request);
-  ended("Ireduce", last);
-  MPI_Scan(own, sum, ALL, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  show("Scan", last);
-  MPI_Iscan(own, sum, ALL, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
-  ended("Iscan", last);
-  return MPI_Finalize();
-}
-"""
+SUMS = os.path.join(os.path.dirname(__file__), "sums.c")
 OPEN_MPI, HYDRA = "mpirun (Open MPI) 4.1.4", "HYDRA build details:\n    Version: 4.0.2"
 
 
@@ -66,7 +33,7 @@ class TeamHosts(CommandTest):
     def setUp(self):
         super().setUp()
         self.env.update(SEEN=self.path("seen"), XDG_STATE_HOME=self.path("state"))
-        for variable in ("SLURM_JOB_NODELIST", "SLURM_JOB_ID", "SLURM_NTASKS", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE", "OMPI_MCA_orte_default_hostfile",
+        for variable in ("SLURM_JOB_NODELIST", "SLURM_JOB_ID", "SLURM_JOB_CPUS_PER_NODE", "SLURM_NTASKS", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE", "OMPI_MCA_orte_default_hostfile",
                          "PRTE_MCA_prte_default_hostfile", "HYDRA_HOST_FILE"):
             self.env.pop(variable, None)
         os.mkdir(self.path("bin"))
@@ -160,7 +127,7 @@ class TeamHosts(CommandTest):
         launcher = dict(debian_mpis()).get("mpich")
         if not launcher:
             self.skipTest("no MPICH here")
-        subprocess.run(["mpicc.mpich", "-x", "c", "-", "-o", self.path("sums")], input=SUMS, text=True, check=True)
+        subprocess.run(["mpicc.mpich", SUMS, "-o", self.path("sums")], check=True)
 
         def sums(nodes, **more):
             """Of each call."""
@@ -219,6 +186,13 @@ class TeamHosts(CommandTest):
         self.assertEqual(told, [f"--nodes=1 --nodelist=n{node} --exact --no-kill" for node in (1, 2, 3)])
         told, _ = self.steps("-w", "n[2-3]", "-n", "1")
         self.assertEqual(told, ["--nodes=1 --nodelist=n2 --exact --no-kill -n 1", "--nodes=1 --nodelist=n3 --exact --no-kill -n 1"])
+
+    def test_steps_on_nodes_of_other_sizes_are_named(self):
+        for sizes, differ in (("2(x3),4", True), ("2,4,2,4", False), ("2(x4)", False), ("2(x3)", False)):
+            self.env.update(SLURM_JOB_NODELIST="n[1-4]", SLURM_JOB_ID="7", SLURM_JOB_CPUS_PER_NODE=sizes)
+            _, said = self.steps("-n4")
+            self.assertEqual("their nodes take different numbers of ranks" in said, differ, (sizes, said))
+            self.assertEqual(bool(self.read("seen.1.sums")), differ, sizes)
 
     def test_steps_without_nodes_of_their_own_share_them(self):
         self.env.update(SLURM_JOB_NODELIST="n[1-3]", SLURM_JOB_ID="7")

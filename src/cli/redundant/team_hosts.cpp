@@ -227,6 +227,10 @@ std::string said_of_parts(const std::vector<std::vector<std::string>>& parts, co
   return said;
 }
 
+const char* const said_of_unlike_nodes =
+    "; their nodes take different numbers of ranks: Open MPI and MPICH are told not to add up by nodes; with another MPI the last bits of a sum may "
+    "differ";
+
 std::string said_of_shared(const std::string& lack, const std::vector<std::string>& nodes) {
   return fmt::format("{}: they run side by side on {}, and the loss of a node is not survived", lack, names(nodes));
 }
@@ -294,10 +298,7 @@ Result<TeamPlaces> place_teams(const std::vector<std::string>& command, const Mp
   places.nodes = parts, places.left_over = dealer.left_over();
   places.said = said_of_parts(parts, dealer.left_over());
   places.unlike = !dealer.are_alike();
-  if (places.unlike)
-    places.said +=
-        "; their nodes take different numbers of ranks: Open MPI and MPICH are told not to add up by nodes; with another MPI the last bits of a sum "
-        "may differ";
+  if (places.unlike) places.said += said_of_unlike_nodes;
   return places;
 }
 

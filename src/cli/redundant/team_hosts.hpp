@@ -40,6 +40,8 @@ Status check_places(const std::vector<std::string>& command, const Mpi& mpi, int
 
 // Which team runs where, with what is left over, and what is not survived there.
 std::string said_of_parts(const std::vector<std::vector<std::string>>& parts, const std::vector<std::string>& left_over);
+// Behind that, where the nodes of teams take different numbers of ranks.
+extern const char* const said_of_unlike_nodes;
 // All teams on these nodes, for the lack of something.
 std::string said_of_shared(const std::string& lack, const std::vector<std::string>& nodes);
 

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
+#include <map>
+#include <sstream>
 
 #include "base/config.hpp"
 #include "cli/job/hosts.hpp"
@@ -35,6 +38,32 @@ Step step_of(const std::vector<std::string>& command) {
   if (step.nodes.empty())
     for (const Host& host : hosts_of_allocation()) step.nodes.push_back(host.name);
   return step;
+}
+
+// Of each node of the allocation, by Slurm's "2(x3),4"; nothing where that is not said.
+std::map<std::string, int> processors_by_node() {
+  std::vector<int> numbers;
+  std::istringstream said(environment_variable("SLURM_JOB_CPUS_PER_NODE"));
+  for (std::string one; std::getline(said, one, ',');) {
+    int processors = 0, nodes = 1;
+    if (std::sscanf(one.c_str(), "%d(x%d)", &processors, &nodes) < 1) return {};
+    numbers.insert(numbers.end(), size_t(std::max(nodes, 0)), processors);
+  }
+  const Hosts all = hosts_of_allocation();
+  std::map<std::string, int> by_node;
+  for (size_t i = 0; i < all.size() && numbers.size() == all.size(); ++i) by_node[all[i].name] = numbers[i];
+  return by_node;
+}
+
+// Slurm gives a node as many ranks as it has processors for.
+bool are_alike(const std::vector<std::vector<std::string>>& parts) {
+  const std::map<std::string, int> processors = processors_by_node();
+  const auto sizes = [&](const std::vector<std::string>& part) {
+    std::vector<int> all;
+    for (const std::string& node : part) all.push_back(processors.contains(node) ? processors.at(node) : 0);
+    return all;
+  };
+  return std::all_of(parts.begin(), parts.end(), [&](const auto& part) { return sizes(part) == sizes(parts[0]); });
 }
 
 std::string lack_of(const Step& step, size_t teams, size_t part) {
@@ -75,7 +104,9 @@ Result<TeamPlaces> place_steps(const std::vector<std::string>& command, int coun
   }
   places.left_over = {step.nodes.begin() + ptrdiff_t(teams * part), step.nodes.end()};
   if (places.far) places.nodes = parts;
-  places.said = said_of_parts(parts, {step.nodes.begin() + ptrdiff_t(teams * part), step.nodes.end()});
+  places.said = said_of_parts(parts, places.left_over);
+  places.unlike = !are_alike(parts);
+  if (places.unlike) places.said += said_of_unlike_nodes;
   return places;
 }
 

@@ -2,7 +2,7 @@
 """Teams of a redundant job on nodes of their own (tests/tools/nodes.py): two teams of two ranks on four nodes, started from a fifth. One node is lost.
 With relaunched and returned its team is started again, with a sixth node for the lost one, or where it was; then the other team is lost.
 
-    replicas_test.py --build BUILD [--preload LIBRARY] killed|separate|twice|beside|protected|unplugged|frozen|asleep|strangers|addresses|disks|output|relaunched|protected_relaunched|returned|homeless|behind|full|unreachable|messages openmpi|mpich|openmpi5|mpich5
+    replicas_test.py --build BUILD [--preload LIBRARY] killed|separate|twice|beside|protected|unplugged|frozen|asleep|strangers|addresses|disks|output|relaunched|protected_relaunched|returned|homeless|behind|full|unreachable|messages|uneven openmpi|mpich|openmpi5|mpich5
 
 The job goes on without the team of that node; its file is byte for byte that of an undisturbed run. Ends with 77 where no nodes can be made.
 """
@@ -399,6 +399,22 @@ exec {shutil.which(name)} "$@"
                 assert (self.directory / f"out.{rank}").read_text().endswith("end\n")
         print(f"{self.mpi}: exchanges, persistent and cancelled receives, and looks at requests are the same in both teams")
 
+    def sums_on_nodes_that_differ(self):
+        """Teams whose nodes take different numbers of ranks come to the same sums. With what the user has set instead they do not."""
+        by_nodes = {"OMPI_MCA_coll_han_priority": "90"} if self.mpi.startswith("openmpi") else {"MPIR_CVAR_DEVICE_COLLECTIVES": "all"}
+        self.environment["PRTE_MCA_rmaps_default_mapping_policy"] = "slot"
+        for set_by_user, expected in (({}, 0), (by_nodes, 120)):
+            self.environment |= set_by_user
+            with open(self.directory / "log", "w+") as log:
+                job = self.start(log, *self.launcher, "node2:3,node3:1,node4:1,node5:3", "-n", "4", str(self.build / "tests/mpi/nodes" / f"sums_{self.mpi}"), "out")
+                with told(job, log):
+                    code = job.wait(timeout=60)
+                log.seek(0)
+                said = log.read()
+            assert "team 0 on node2, node3, team 1 on node4, node5" in said and "their nodes take different numbers of ranks" in said, said
+            assert code == expected, (code, said)
+        print(f"{self.mpi}: sums over ranks are the same on nodes that differ")
+
     def same_addresses(self):
         """Of the program and its libraries, whatever node it is on; and what that is called."""
         self.run_program("addresses", "addresses")
@@ -419,7 +435,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=("killed", "separate", "twice", "beside", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output", "relaunched", "protected_relaunched", "returned", "homeless", "behind", "full", "unreachable", "messages"))
+    parser.add_argument("case", choices=("killed", "separate", "twice", "beside", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output", "relaunched", "protected_relaunched", "returned", "homeless", "behind", "full", "unreachable", "messages", "uneven"))
     parser.add_argument("mpi", choices=("openmpi", "mpich", "openmpi5", "mpich5"))
     options = parser.parse_args()
     if not options.inside:
@@ -427,7 +443,7 @@ def main():
                options.mpi]
         return subprocess.run([sys.executable, "-B", str(NODES), "--count", str(COUNT), "--", *own]).returncode
     test = Test(options)
-    {"homeless": test.no_host_is_left, "behind": test.lose_both_before_it_has_caught_up, "full": test.log_without_room, "unreachable": test.hub_out_of_reach, "relaunched": test.come_back, "protected_relaunched": test.come_back, "returned": test.come_back, "twice": test.lose_two_of_three, "beside": test.lose_the_node_beside, "addresses": test.same_addresses, "messages": test.messages_are_decided, "disks": test.disks_of_nodes, "output": test.output_held_back, "strangers": test.twins_that_are_strangers}.get(options.case, test.lose_a_node)()
+    {"homeless": test.no_host_is_left, "behind": test.lose_both_before_it_has_caught_up, "full": test.log_without_room, "unreachable": test.hub_out_of_reach, "relaunched": test.come_back, "protected_relaunched": test.come_back, "returned": test.come_back, "twice": test.lose_two_of_three, "beside": test.lose_the_node_beside, "addresses": test.same_addresses, "messages": test.messages_are_decided, "uneven": test.sums_on_nodes_that_differ, "disks": test.disks_of_nodes, "output": test.output_held_back, "strangers": test.twins_that_are_strangers}.get(options.case, test.lose_a_node)()
     return 0
 
 
