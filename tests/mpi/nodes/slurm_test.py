@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Agents in a job of Slurm's own (scripts/fetch-slurm.sh), on nodes of their own (tests/tools/nodes.py): four slurmd and a slurmctld.
 
-    slurm_test.py --build BUILD openmpi|mpich|srun[-restart|-left|-resume|-replicas], srun-relaunch
+    slurm_test.py --build BUILD openmpi|mpich|srun[-restart|-left|-resume|-replicas], srun-relaunch, srun-spawns
 
 In an allocation of four nodes `holdfast run --local`, or `holdfast agents start`, starts the agents as a job step, and the program writes a file over the nodes' directories: ranks of
 mpirun or mpiexec, or four processes of srun's. A second `run` finds the agents. A node is lost: the agents of the others go on, the file is read without it,
 and is whole once the node is back. At the end the files are plain. With -restart the program writes checkpoints, loses a node with its rank, and is started again
 on the node that was spare; with -left there is none, and the nodes that are left take the rank. With -resume the allocation lacks --no-kill: Slurm ends the job with its node, and it
 is gone on with in another allocation. With -replicas two teams run on two nodes each, and one of them is lost. With -relaunch they have a node each; the lost one comes
-back on a node that was not used, and outlives the other. Ends with 77 where no nodes can be made or Slurm is not there.
+back on a node that was not used, and outlives the other. With -spawns two teams spawn ranks, as far as Slurm can. Ends with 77 where no nodes can be made or Slurm is not there.
 """
 import argparse
 import json
@@ -67,7 +67,7 @@ class Test:
         self.build, self.case, self.preload = pathlib.Path(options.build).resolve(), options.case.partition("-")[0], options.preload
         kind = options.case.partition("-")[2]
         self.ranks_on = ["node1", "node2", "node3", "node4"] if kind == "left" else ["node2", "node3", "node4"]
-        self.job = {"restart": self.restart, "left": self.restart, "replicas": self.replicas, "relaunch": self.relaunch}.get(kind, self.job)
+        self.job = {"restart": self.restart, "left": self.restart, "replicas": self.replicas, "relaunch": self.relaunch, "spawns": self.spawns}.get(kind, self.job)
         self.directory = self.root / "work"
         self.daemons = []
 
@@ -432,6 +432,26 @@ class Test:
             raise
         print("srun: a team came back on another node of the allocation, and outlived the other one")
 
+    def spawns(self):
+        """Slurm's PMI-2 spawns ranks as a step of its own, for each team. Its PMIx cannot: the program is told that, as without replicas."""
+        environment = {**self.environment(), "HOLDFAST_SHARED_MOUNTS": str(self.root), "XDG_STATE_HOME": str(self.root / "state-of-jobs"), "SLURM_OVERLAP": "1"}
+        cases = [("pmix", "mpicc.openmpi", False)]
+        if (mpich := self.build / "mpi/mpich/bin/mpicc").exists():
+            cases.append(("pmi2", mpich, True))
+        for pmi, compiler, can in cases:
+            subprocess.run([compiler, pathlib.Path(__file__).resolve().parents[2] / "cli/spawns.c", "-o", "spawns"], cwd=self.directory, check=True)
+            command, codes = ["srun", f"--mpi={pmi}", "-N2", "-n2", "./spawns"], []
+            for before in ([], [self.build / "bin/holdfast", "run", "--replicas", "2", "--"]):
+                done = subprocess.run([*before, *command], cwd=self.directory, env=environment, capture_output=True, text=True, timeout=90, stdin=subprocess.DEVNULL)
+                codes.append(done.returncode)
+                told = self.directory / "told"
+                assert told.exists() == can and (not can or told.read_text() == "43\n"), (pmi, done.stdout, done.stderr)
+                told.unlink(missing_ok=True)
+            assert codes[0] == codes[1] and (codes[1] == 0) == can, (pmi, codes, done.stderr)
+            assert done.stderr.count("rank 0 has started spawns, which is no replica: it writes") == int(can), done.stderr
+            assert can or "MPI_ERR_SPAWN" in done.stderr, done.stderr
+            print(f"srun --mpi={pmi}: two teams {'have spawned ranks of their own' if can else 'are told that no rank can be spawned'}")
+
     def lose(self, node):
         """All processes of the node are gone at once, Slurm's too, and Slurm hears of it."""
         signal_all(self.root, f"node{node}", signal.SIGKILL)
@@ -457,7 +477,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--stage", choices=("outside", "inside", "job"), default="outside", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=[case + end for case in ("openmpi", "mpich", "srun") for end in ("", "-restart", "-left", "-resume", "-replicas")] + ["srun-relaunch"])
+    parser.add_argument("case", choices=[case + end for case in ("openmpi", "mpich", "srun") for end in ("", "-restart", "-left", "-resume", "-replicas")] + ["srun-relaunch", "srun-spawns"])
     options = parser.parse_args()
     own = [sys.executable, "-B", os.path.abspath(__file__), "--build", os.path.abspath(options.build), "--preload", options.preload]
     if options.stage == "outside":
