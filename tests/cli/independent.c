@@ -1,5 +1,5 @@
 /* Each rank writes records of its own into one file, without a word to the others, reads them back, and adds to a log by appending streams.
- * independent FILE RECORDS PAUSE_MS ATOMIC. See test_replicas.py. */
+ * independent FILE RECORDS PAUSE_MS ATOMIC. See test_replicas_ranks.py. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A master and its workers: which message comes first changes what is written. messages HOW FILE [ROUNDS [MS]], see test_replicas.py. Each line
+/* A master and its workers: which message comes first changes what is written. messages HOW FILE [ROUNDS [MS]], see test_replicas_ranks.py. Each line
  * has what the lines before it led to: one message that is taken otherwise changes all that follow. */
 #include <mpi.h>
 #include <stdio.h>

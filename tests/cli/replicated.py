@@ -59,3 +59,18 @@ class ReplicatedTest(CommandTest):
                     return next(r["process"] for r in teams[team]["ranks"] if r["rank"] == rank)
             time.sleep(0.05)
         self.fail("the replicas do not come up")
+
+    def targets(self, count=6):
+        names = [f"t{i}" for i in range(count)]
+        for name in names:
+            os.makedirs(self.path(name), exist_ok=True)
+        return ["--targets", ",".join(names)]
+
+    def exported(self, name):
+        """Whole, as status and verify say, and in plain."""
+        self.holdfast("status", self.path(name))
+        self.holdfast("verify", self.path(name))
+        plain = self.path(os.path.basename(name) + ".plain")
+        self.holdfast("export", "--force", self.path(name), plain)
+        with open(plain, "rb") as file:
+            return file.read()
