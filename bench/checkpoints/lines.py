@@ -155,7 +155,7 @@ def stencil(bench):
         best = min(said[name], key=lambda one: one["seconds"])
         limit = 1 + 1.2 * best["agents"] / (cores * best["seconds"])
         made.append(line(f"the stencil with its checkpoint protected in the background by {name}, against plainly written", said[name], said["plain"],
-                         round(limit, 3) if name == "rs-4" else None, "ck-stencil", "time", size, bound=False))
+                         round(limit, 3) if name == "rs-4" else None, "ck-stencil", "time", size))
     whole = {name: [{"seconds": one["whole"]} for one in said[name]] for name in ("rs-4", "rep-4")}
     made.append(line("the whole job until its checkpoint is protected: rs-4 against rep-4", whole["rs-4"], whole["rep-4"], 1.0, "ck-stencil-whole", size=size))
     made.append(again_line("the stencil with its checkpoint plainly written", said, "plain", "time", size))
