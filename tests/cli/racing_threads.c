@@ -3,7 +3,8 @@
  *
  * `sends`, `sendtags`, `empty`, `sendcomms`: both send to rank 1, which takes what comes in its order and writes it. `sendrecv`, `sendrecvtags`: by
  * MPI_Sendrecv. `sendstart`: the later one by a request that it starts. `sendanswer`: one sends when it has heard that the other's message was taken, whose
- * MPI_Sendrecv still waits for an answer. `all`, `allcomms`: both are in a barrier; `allstart`: the later one starts its own. */
+ * MPI_Sendrecv still waits for an answer. `all`, `allcomms`: both are in a barrier; `allstart`: the later one starts its own, `allpersist`: by a
+ * persistent request, where MPI has such (else it ends with 77), `allpersistcomms`: on a communicator of its own. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
@@ -90,11 +91,23 @@ static void start_to_meet(void) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+static int persists(void) { return !strncmp(how, "allpersist", 10); }
+static MPI_Request prepared = MPI_REQUEST_NULL;
+static void prepare_to_meet(void) {
+#if MPI_VERSION >= 4
+  MPI_Barrier_init(is("allpersistcomms") ? comms[1] : MPI_COMM_WORLD, MPI_INFO_NULL, &prepared);
+#endif
+}
+static void start_what_is_prepared(void) {
+  MPI_Start(&prepared);
+  MPI_Wait(&prepared, MPI_STATUS_IGNORE);
+}
+
 static void *meet_all(void *which) {
-  if (is("allstart")) {
+  if (is("allstart") || persists()) {
     const int is_late = (size_t)which == 1;
     begin(is_late);
-    if (is_late) return start_to_meet(), NULL;
+    if (is_late) return is("allstart") ? start_to_meet() : start_what_is_prepared(), NULL;
   }
   MPI_Barrier(is("allcomms") ? comms[(size_t)which] : MPI_COMM_WORLD);
   return NULL;
@@ -143,8 +156,11 @@ int main(int count, char **words) {
   how = words[1];
   for (int i = 0; i < 2; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
   if (!strncmp(how, "all", 3)) {
+    if (persists()) prepare_to_meet();
+    if (persists() && prepared == MPI_REQUEST_NULL) return MPI_Finalize(), 77;
     if (rank == 0) in_two_threads(meet_all);
     else wait_ms(2000), meet_all((void *)0), meet_all((void *)1);
+    if (persists()) MPI_Request_free(&prepared);
     if (rank == 0) write_what_came(words[2]);
   } else if (!strncmp(how, "send", 4) || is("empty")) {
     if (rank == 0) in_two_threads(send_one);

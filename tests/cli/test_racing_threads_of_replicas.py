@@ -3,6 +3,7 @@ import os
 import subprocess
 import unittest
 
+from command import debian_mpis
 from replicated import ReplicatedTest
 
 SOURCE = os.path.join(os.path.dirname(__file__), "racing_threads.c")
@@ -53,6 +54,17 @@ class RacingThreadsOfReplicas(ReplicatedTest):
         for how in ("all", "allstart"):
             for said in self.start_racing(how, 0):
                 self.assertEqual(said.count(f"holdfast: rank 0: {ALL}{FORBIDDEN}"), 1, said)
+
+    def test_a_persistent_collective_call_counts_when_it_is_started(self):
+        """MPI 4 has such: of Debian's, MPICH."""
+        launcher = dict(debian_mpis()).get("mpich")
+        if not launcher:
+            self.skipTest("no MPI 4 here")
+        subprocess.run(["mpicc.mpich", "-pthread", SOURCE, "-o", "racing"], cwd=self.dir, check=True)
+        for how, times in (("allpersist", 1), ("allpersistcomms", 0)):
+            with self.subTest(how):
+                said = self.replicas(*launcher, "-n", "2", "./racing", how, "file").stderr
+                self.assertEqual(said.count(f"holdfast: rank 0: {ALL}{FORBIDDEN}"), times, said)
 
     def test_threads_that_send_apart_or_without_content_are_not_named(self):
         for how in ("sendtags", "sendrecvtags", "sendcomms", "empty", "allcomms"):

@@ -19,15 +19,31 @@ All& all() {
   return *calls;
 }
 
-// Of persistent sends.
-template <class Message>
-struct PersistentSends {
-  std::mutex mutex;
-  std::map<MPI_Request, Message> messages;
-  static PersistentSends& get() {
-    static auto* const all = new PersistentSends;
+// Of persistent requests: what each of them was made with.
+template <class What>
+class MadeWith {
+ public:
+  static MadeWith& get() {
+    static auto* const all = new MadeWith;
     return *all;
   }
+  void keep(MPI_Request request, const What& what) {
+    std::lock_guard lock(mutex_);
+    all_.insert_or_assign(request, what);
+  }
+  void forget(MPI_Request request) {
+    std::lock_guard lock(mutex_);
+    all_.erase(request);
+  }
+  What of(MPI_Request request, const What& otherwise) {
+    std::lock_guard lock(mutex_);
+    const auto found = all_.find(request);
+    return found == all_.end() ? otherwise : found->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<MPI_Request, What> all_;
 };
 
 bool may_be_several() {
@@ -89,24 +105,16 @@ bool AtOnce::races_with(const AtOnce& other) const {
 }
 
 void Sends::keep(MPI_Request request, int dest, int tag, MPI_Comm comm, MPI_Count count) {
-  if (!may_be_several()) return;
-  auto& all = PersistentSends<Message>::get();
-  std::lock_guard lock(all.mutex);
-  all.messages[request] = {dest, tag, comm, count};
+  if (may_be_several()) MadeWith<Message>::get().keep(request, {dest, tag, comm, count});
 }
+void Sends::forget(MPI_Request request) { MadeWith<Message>::get().forget(request); }
+Sends::Message Sends::kept(MPI_Request request) { return MadeWith<Message>::get().of(request, {}); }
 
-void Sends::forget(MPI_Request request) {
-  auto& all = PersistentSends<Message>::get();
-  std::lock_guard lock(all.mutex);
-  all.messages.erase(request);
+void CallsAll::keep(MPI_Request request, MPI_Comm comm) {
+  if (may_be_several()) MadeWith<MPI_Comm>::get().keep(request, comm);
 }
-
-Sends::Message Sends::kept(MPI_Request request) {
-  auto& all = PersistentSends<Message>::get();
-  std::lock_guard lock(all.mutex);
-  const auto found = all.messages.find(request);
-  return found == all.messages.end() ? Message{} : found->second;
-}
+void CallsAll::forget(MPI_Request request) { MadeWith<MPI_Comm>::get().forget(request); }
+MPI_Comm CallsAll::kept(MPI_Request request) { return MadeWith<MPI_Comm>::get().of(request, MPI_COMM_NULL); }
 
 Hears::~Hears() {
   if (replica_of_program() && (!said_ || *said_ > 0) && may_be_several()) ++heard_of_others;

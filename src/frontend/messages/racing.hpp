@@ -64,7 +64,14 @@ class Sends : AtOnce {
 // A call that all ranks make.
 class CallsAll : AtOnce {
  public:
-  CallsAll(Replica* replica, MPI_Comm comm) : AtOnce(replica, Kind::calls_all, comm, {}) {}
+  CallsAll(Replica* replica, MPI_Comm comm) : AtOnce(comm != MPI_COMM_NULL ? replica : nullptr, Kind::calls_all, comm, {}) {}
+  // A persistent one that is started; of another request nothing.
+  static CallsAll of_started(Replica* replica, MPI_Request request) { return {replica, kept(request)}; }
+  static void keep(MPI_Request request, MPI_Comm comm);
+  static void forget(MPI_Request request);
+
+ private:
+  static MPI_Comm kept(MPI_Request request);
 };
 
 // A call of the program's by which it may hear of others. `said`: if that is above 0 then.

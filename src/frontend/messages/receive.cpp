@@ -74,6 +74,7 @@ int start_persistent(Replica& replica, MPI_Request* request) {
   State& state = State::get();
   const auto wanted = state.remembered(*request);
   const Sends sends(&replica, *request);
+  const CallsAll calls_all = CallsAll::of_started(&replica, *request);
   if (!wanted) return real.Start(request);
   const Asks asks(replica, *wanted);
   if (is_free_of_decisions(*wanted)) return real.Start(request);
@@ -268,6 +269,7 @@ int redundant_Start(int (*next)(MPI_Request*), MPI_Request* request) {
   replica->before_a_send();
   if (State::get().remembered(*request)) return start_persistent(*replica, request);
   const Sends sends(replica, *request);
+  const CallsAll calls_all = CallsAll::of_started(replica, *request);
   return next(request);
 }
 

@@ -497,5 +497,6 @@ int redundant_Request_free(int (*next)(MPI_Request*), MPI_Request* request) {
   if (receive) (void)wait_one(*replica, request, MPI_STATUS_IGNORE);
   state.forget(*request);
   Sends::forget(*request);
+  CallsAll::forget(*request);
   return next(request);
 }

@@ -127,9 +127,14 @@ def under_way(door):
     if links.get("sends") == ["message"]:
         _, count, _, dest, tag, comm = sent_by(door, "message").split(", ")
         return [f"  const Sends under_way(replica_of_program(), {dest}, {tag}, {comm}, {count});"]
-    if links.get("count") == ["collective"]:
+    if links.get("count") == ["collective"] or "init" in links.get("sends", []):
         return ["  const CallsAll under_way(replica_of_program(), comm);"]
     return []
+
+
+def kept_for_all(door):
+    """A call of all ranks that is made later, each time that its request is started."""
+    return ["  if (code == MPI_SUCCESS && replica_of_program()) CallsAll::keep(*request, comm);"] if "init" in door.function.links.get("sends", []) else []
 
 
 def hears(door):
@@ -144,17 +149,17 @@ def redundant(door, words, following):
     """Before and after calls by which other ranks learn what this one knows; by hand where answers are decided."""
     call = f"{following}({door.names})"
     passes = f"  if (!is_replica()) [[likely]] return {call};"
-    if words[0] == "keeps":
-        kept = sent_by(door, "message").split(", ")
-        return [passes, f"  const auto code = {call};", f"  if (code == MPI_SUCCESS && replica_of_program()) Sends::keep(*request, {kept[3]}, {kept[4]}, {kept[5]}, {kept[1]});",
-                "  return code;"]
+    if words == ["keeps"]:
+        _, count, _, dest, tag, comm = sent_by(door, "message").split(", ")
+        return [passes, f"  const auto code = {call};",
+                f"  if (code == MPI_SUCCESS && replica_of_program()) Sends::keep(*request, {dest}, {tag}, {comm}, {count});", "  return code;"]
     if words[0] not in ("sends", "together"):
         return hears(door) + by_hand("redundant")(door, words, following)
     remarks = [f'  redundant_not_repeatable("{door.function.name}");'] if "unrepeatable" in words[1:] else []
     if words[0] == "sends":
         return [passes, *hears(door), *remarks, "  redundant_before_send();", *under_way(door), f"  return {call};"]
     return [passes, *hears(door), *remarks, *under_way(door), "  const bool leads = redundant_before_together();", f"  const auto code = {call};",
-            "  redundant_after_together(leads);", "  return code;"]
+            "  redundant_after_together(leads);", *kept_for_all(door), "  return code;"]
 
 
 def by_hand(link):

@@ -122,7 +122,8 @@ def main():
         "kept(const SentBy&, MPI_Request, Gives, const Contribution&, const Contribution&, int, MPI_Comm)", "started(int, const MPI_Request*)",
         "forgotten(const MPI_Request*)")]
     text += ["AtOnce::AtOnce(Replica*, Kind kind, MPI_Comm comm, Envelope envelope) : is_listed_(false), kind_(kind), comm_(comm), envelope_(envelope), heard_(0) {}",
-             "AtOnce::~AtOnce() = default;", "Hears::~Hears() = default;", "void Sends::keep(MPI_Request, int, int, MPI_Comm, MPI_Count) {}"]
+             "AtOnce::~AtOnce() = default;", "Hears::~Hears() = default;", "void Sends::keep(MPI_Request, int, int, MPI_Comm, MPI_Count) {}",
+             "void CallsAll::keep(MPI_Request, MPI_Comm) {}"]
     text += ["}  // namespace holdfast::frontend::messages"]
     with open(out, "w", encoding="utf-8") as file:
         file.write("\n".join(text) + "\n")
