@@ -17,6 +17,11 @@ inline constinit thread_local CallOfMpi call_of_mpi __attribute__((tls_model("in
 // This process has called for ranks of another job, or been called: what it waits for may come from there ever after.
 inline constinit std::atomic<bool> others_may_come{false};
 
+// The program uses sessions of MPI: what threads may call is then for each of them to say.
+inline constinit std::atomic<bool> sessions_have_begun{false};
+// No two threads call MPI at once. That is known once MPI has begun, and holds until a session does.
+inline constinit std::atomic<bool> one_thread_at_a_time{false};
+
 class InMpi {
  public:
   explicit InMpi(const char* name) {

@@ -46,24 +46,12 @@ class MadeWith {
   std::map<MPI_Request, What> all_;
 };
 
-bool may_be_several() {
-  static const bool may = [] {
-    int provided = MPI_THREAD_SINGLE;
-    real.Query_thread(&provided);
-    return provided == MPI_THREAD_MULTIPLE;
-  }();
-  return may;
-}
-
 }  // namespace
 
-AtOnce::AtOnce(Replica* replica, Kind kind, MPI_Comm comm, Envelope envelope)
-    : is_listed_(replica && may_be_several() && !redundant::race_of_threads.load(std::memory_order_relaxed)),
-      kind_(kind),
-      comm_(comm),
-      envelope_(envelope),
-      heard_(heard_of_others.load()) {
-  if (!is_listed_) return;
+void AtOnce::is_made(Replica& replica) {
+  if (redundant::race_of_threads.load(std::memory_order_relaxed)) return;
+  is_listed_ = true;
+  heard_ = heard_of_others.load();
   bool races = false;
   {
     std::lock_guard lock(all().mutex);
@@ -71,11 +59,10 @@ AtOnce::AtOnce(Replica* replica, Kind kind, MPI_Comm comm, Envelope envelope)
     all().now.push_back(this);
   }
   const std::string what = races ? race_of(kind_) : "";
-  if (races && redundant::note_race_of_threads(race_of(kind_))) replica->warn(what + outcome_of(kind_));
+  if (races && redundant::note_race_of_threads(race_of(kind_))) replica.warn(what + outcome_of(kind_));
 }
 
-AtOnce::~AtOnce() {
-  if (!is_listed_) return;
+void AtOnce::is_over() {
   std::lock_guard lock(all().mutex);
   std::erase(all().now, this);
 }
@@ -105,19 +92,15 @@ bool AtOnce::races_with(const AtOnce& other) const {
 }
 
 void Sends::keep(MPI_Request request, int dest, int tag, MPI_Comm comm, MPI_Count count) {
-  if (may_be_several()) MadeWith<Message>::get().keep(request, {dest, tag, comm, count});
+  if (threads_may_be_several()) MadeWith<Message>::get().keep(request, {dest, tag, comm, count});
 }
 void Sends::forget(MPI_Request request) { MadeWith<Message>::get().forget(request); }
 Sends::Message Sends::kept(MPI_Request request) { return MadeWith<Message>::get().of(request, {}); }
 
 void CallsAll::keep(MPI_Request request, MPI_Comm comm) {
-  if (may_be_several()) MadeWith<MPI_Comm>::get().keep(request, comm);
+  if (threads_may_be_several()) MadeWith<MPI_Comm>::get().keep(request, comm);
 }
 void CallsAll::forget(MPI_Request request) { MadeWith<MPI_Comm>::get().forget(request); }
 MPI_Comm CallsAll::kept(MPI_Request request) { return MadeWith<MPI_Comm>::get().of(request, MPI_COMM_NULL); }
-
-Hears::~Hears() {
-  if (replica_of_program() && (!said_ || *said_ > 0) && may_be_several()) ++heard_of_others;
-}
 
 }  // namespace holdfast::frontend::messages

@@ -23,19 +23,25 @@ class AtOnce {
     MPI_Count count = 0;
   };
   enum class Kind : uint8_t { takes_message, asks_about_requests, sends, calls_all };
-  AtOnce(Replica* replica, Kind kind, MPI_Comm comm, Envelope envelope);
-  ~AtOnce();
+  AtOnce(Replica* replica, Kind kind, MPI_Comm comm, Envelope envelope) : kind_(kind), comm_(comm), envelope_(envelope) {
+    if (threads_may_be_several() && replica) is_made(*replica);
+  }
+  ~AtOnce() {
+    if (is_listed_) is_over();
+  }
 
  private:
   static const char* race_of(Kind kind);
   static const char* outcome_of(Kind kind);
   bool races_with(const AtOnce& other) const;
+  void is_made(Replica& replica);
+  void is_over();
 
-  const bool is_listed_;
+  bool is_listed_ = false;
   const Kind kind_;
   const MPI_Comm comm_;
   const Envelope envelope_;
-  const uint64_t heard_;
+  uint64_t heard_ = 0;
 };
 
 // It asks for a message, or posts a receive, or asks which requests are complete.
@@ -78,7 +84,9 @@ class CallsAll : AtOnce {
 class Hears {
  public:
   explicit Hears(const int* said = nullptr) : said_(said) {}
-  ~Hears();
+  ~Hears() {
+    if (threads_may_be_several() && replica_of_program() && (!said_ || *said_ > 0)) ++heard_of_others;
+  }
   Hears(const Hears&) = delete;
   Hears& operator=(const Hears&) = delete;
 

@@ -8,9 +8,12 @@ namespace holdfast::frontend::messages {
 
 namespace {
 
-bool is_free_of_decisions(const Wanted& wanted) {
-  return wanted.source == MPI_PROC_NULL || (!envelope_of(wanted.source, wanted.tag).is_open() && !State::get().any());
+inline bool is_free_of_decisions(const Wanted& wanted) {
+  return wanted.source == MPI_PROC_NULL || (!envelope_of(wanted.source, wanted.tag).is_open() && !State::any());
 }
+
+// As most are: nobody is to know of it.
+inline bool is_like_natively(const Wanted& wanted) { return !threads_may_be_several() && is_free_of_decisions(wanted); }
 
 // `next` receives and blocks. While others are waited for this one must not.
 template <class Next>
@@ -41,7 +44,7 @@ template <class Count, class Next>
 int receive_call(Next next, void* buf, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) {
   Replica* const replica = replica_of_program();
   const Wanted wanted{buf, MPI_Count(count), type, source, tag, comm};
-  if (!replica) return next(buf, count, type, source, tag, comm, status);
+  if (!replica || is_like_natively(wanted)) return next(buf, count, type, source, tag, comm, status);
   const Asks asks(*replica, wanted);
   if (is_free_of_decisions(wanted)) return next(buf, count, type, source, tag, comm, status);
   return receive(*replica, wanted, status, [=](int from, int with, MPI_Status* into) { return next(buf, count, type, from, with, comm, into); });
@@ -50,11 +53,11 @@ int receive_call(Next next, void* buf, Count count, MPI_Datatype type, int sourc
 template <class Next>
 int start_call(Next next, const Wanted& wanted, MPI_Request* request) {
   Replica* const replica = replica_of_program();
-  const Envelope envelope = envelope_of(wanted.source, wanted.tag);
-  State& state = State::get();
-  if (!replica) return next();
+  if (!replica || is_like_natively(wanted)) return next();
   const Asks asks(*replica, wanted);
   if (is_free_of_decisions(wanted)) return next();
+  const Envelope envelope = envelope_of(wanted.source, wanted.tag);
+  State& state = State::get();
   if (!envelope.is_open() && !state.overlaps(wanted.comm, envelope)) return next();
   auto receive = std::make_unique<Receive>();
   receive->wanted = wanted;

@@ -1,7 +1,9 @@
 // Which requests are complete, and how often the answer was no: the leader's to say. The others wait for just these.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -101,7 +103,7 @@ int wait_one(Replica& replica, MPI_Request* request, MPI_Status* status) {
 class Mixed {
  public:
   Mixed(Replica& replica, int count, MPI_Request* requests, MPI_Status* statuses)
-      : replica_(replica), requests_(requests), statuses_(statuses), rest_(requests, requests + std::max(count, 0)) {
+      : replica_(replica), requests_(requests), statuses_(statuses), rest_(requests, requests + std::max(count, 0), &few_), ours_(&few_) {
     for (size_t i = 0; i < rest_.size(); ++i)
       if (Receive* const receive = State::get().find(rest_[i])) {
         ours_.emplace_back(int(i), receive);
@@ -178,8 +180,11 @@ class Mixed {
   Replica& replica_;
   MPI_Request* const requests_;
   MPI_Status* const statuses_;
-  std::vector<MPI_Request> rest_;
-  std::vector<std::pair<int, Receive*>> ours_;
+  // Asked all the time, mostly about a few.
+  std::array<std::byte, 512> room_;
+  std::pmr::monotonic_buffer_resource few_{room_.data(), room_.size()};
+  std::pmr::vector<MPI_Request> rest_;
+  std::pmr::vector<std::pair<int, Receive*>> ours_;
 };
 
 // Whether a request is complete, which stays as it is. Behind a pump().
@@ -315,12 +320,12 @@ using namespace holdfast::frontend::messages;
 
 int redundant_Wait(int (*next)(MPI_Request*, MPI_Status*), MPI_Request* request, MPI_Status* status) {
   Replica* const replica = replica_of_program();
-  return replica && State::get().any() ? wait_one(*replica, request, status) : next(request, status);
+  return replica && State::any() ? wait_one(*replica, request, status) : next(request, status);
 }
 
 int redundant_Waitall(int (*next)(int, MPI_Request*, MPI_Status*), int count, MPI_Request requests[], MPI_Status statuses[]) {
   Replica* const replica = replica_of_program();
-  return replica && State::get().any() ? wait_all(*replica, count, requests, statuses) : next(count, requests, statuses);
+  return replica && State::any() ? wait_all(*replica, count, requests, statuses) : next(count, requests, statuses);
 }
 
 int redundant_Waitany(int (*next)(int, MPI_Request*, int*, MPI_Status*), int count, MPI_Request requests[], int* index, MPI_Status* status) {
@@ -333,7 +338,7 @@ int redundant_Waitany(int (*next)(int, MPI_Request*, int*, MPI_Status*), int cou
     return wait_one(*replica, &requests[*index], status);
   }
   int code = MPI_SUCCESS, flag = 0;
-  if (!State::get().any()) code = next(count, requests, index, status);
+  if (!State::any()) code = next(count, requests, index, status);
   else
     until(*replica, [&] {
       State::get().pump(*replica);
@@ -351,7 +356,7 @@ int redundant_Waitsome(int (*next)(int, MPI_Request*, int*, int*, MPI_Status*), 
   const Told all(*replica, Call::wait_some);
   if (!all.mine) return wait_for(*replica, all, requests, outcount, indices, statuses);
   int code = MPI_SUCCESS;
-  if (!State::get().any()) code = next(count, requests, outcount, indices, statuses);
+  if (!State::any()) code = next(count, requests, outcount, indices, statuses);
   else
     until(*replica, [&] {
       State::get().pump(*replica);
@@ -367,7 +372,7 @@ int redundant_Test(int (*next)(MPI_Request*, int*, MPI_Status*), MPI_Request* re
   if (!replica) return next(request, flag, status);
   const Told all(*replica, Call::test);
   if (!all.mine) return *flag = !all.no, all.no ? MPI_SUCCESS : wait_one(*replica, request, status);
-  const int code = State::get().any() ? test_one(*replica, request, flag, status) : next(request, flag, status);
+  const int code = State::any() ? test_one(*replica, request, flag, status) : next(request, flag, status);
   *flag ? say(*replica, Call::test, nullptr, 0) : say_no(*replica);
   return code;
 }
@@ -384,7 +389,7 @@ int redundant_Testany(int (*next)(int, MPI_Request*, int*, int*, MPI_Status*), i
     return wait_one(*replica, &requests[*index], status);
   }
   const int code =
-      State::get().any() ? Mixed(*replica, count, requests, nullptr).test_any(index, flag, status) : next(count, requests, index, flag, status);
+      State::any() ? Mixed(*replica, count, requests, nullptr).test_any(index, flag, status) : next(count, requests, index, flag, status);
   *flag ? say(*replica, Call::test_any, index, *index == MPI_UNDEFINED ? 0 : 1) : say_no(*replica);
   return code;
 }
@@ -396,8 +401,8 @@ int redundant_Testsome(int (*next)(int, MPI_Request*, int*, int*, MPI_Status*), 
   const Told all(*replica, Call::test_some);
   if (all.no) return *outcount = 0, MPI_SUCCESS;
   if (!all.mine) return wait_for(*replica, all, requests, outcount, indices, statuses);
-  const int code = State::get().any() ? Mixed(*replica, count, requests, statuses).test_some(outcount, indices)
-                                      : next(count, requests, outcount, indices, statuses);
+  const int code =
+      State::any() ? Mixed(*replica, count, requests, statuses).test_some(outcount, indices) : next(count, requests, outcount, indices, statuses);
   *outcount == 0 ? say_no(*replica) : say(*replica, Call::test_some, indices, *outcount == MPI_UNDEFINED ? 0 : *outcount);
   return code;
 }
@@ -407,7 +412,7 @@ int redundant_Testall(int (*next)(int, MPI_Request*, int*, MPI_Status*), int cou
   if (!replica) return next(count, requests, flag, statuses);
   const Told all(*replica, Call::test_all);
   if (!all.mine) return *flag = !all.no, all.no ? MPI_SUCCESS : wait_all(*replica, count, requests, statuses);
-  const int code = State::get().any() ? Mixed(*replica, count, requests, statuses).test_all(flag) : next(count, requests, flag, statuses);
+  const int code = State::any() ? Mixed(*replica, count, requests, statuses).test_all(flag) : next(count, requests, flag, statuses);
   *flag ? say(*replica, Call::test_all, nullptr, 0) : say_no(*replica);
   return code;
 }

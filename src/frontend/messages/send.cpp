@@ -18,8 +18,9 @@ int send(const To& to, Next next, Start start) {
   Replica* const replica = replica_of_program();
   if (!replica) return next();
   replica->before_a_send();
+  if (!threads_may_be_several() && !State::any()) return next();
   const Sends sends(replica, to.dest, to.tag, to.comm, to.count);
-  if (!State::get().any()) return next();
+  if (!State::any()) return next();
   MPI_Request request = MPI_REQUEST_NULL;
   const int code = start(&request);
   return code == MPI_SUCCESS ? finish(*replica, request, MPI_STATUS_IGNORE) : code;

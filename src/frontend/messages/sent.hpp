@@ -1,6 +1,7 @@
 // `--compare messages`: what the program sends and contributes to collective calls, as the doors hand it on. What is compared is the envelope and the
 // bytes that the datatype names, never what lies between them. Nothing here calls what could block, and a buffer is only read.
 #pragma once
+#include <atomic>
 #include <cstdint>
 
 #include "owned_mpi.h"
@@ -11,10 +12,15 @@ namespace holdfast::frontend::messages {
 
 using redundant::SentBy;
 
-// Null: messages are not compared, which is one load where this is no replica.
+// Of a replica this does not change.
+inline constinit std::atomic<bool> messages_are_not_compared{false};
+// Null: messages are not compared, which is one load, and another one in a replica.
 inline redundant::SentMessages* compared_messages() {
   redundant::Replica* const replica = redundant::Replica::now();
-  return replica ? replica->sent() : nullptr;
+  if (!replica || messages_are_not_compared.load(std::memory_order_relaxed)) return nullptr;
+  redundant::SentMessages* const all = replica->sent();
+  if (!all) messages_are_not_compared.store(true, std::memory_order_relaxed);
+  return all;
 }
 
 // What MPI's calls have as one number for all ranks, or as an array of one for each; of either width.

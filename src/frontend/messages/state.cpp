@@ -71,14 +71,28 @@ Envelope envelope_of(const MPI_Status& status) { return envelope_of(status.MPI_S
 
 void pause(Replica& replica, int round) {
   progress();
-  constexpr int patience = 100;
-  round < patience ? void(sched_yield()) : replica.wait_a_moment();
+  constexpr int patience = 100, steps = 5;
+  if (round < patience) return void(sched_yield());
+  constexpr std::chrono::microseconds moment(100);  // and longer, the longer nothing comes
+  replica.wait_a_moment(moment * std::min(1 + (round - patience) / steps, 10));
 }
 
 void pause_sometimes(Replica& replica) {
   constexpr unsigned noes_at_once = 64;
   static __thread unsigned noes = 0;
   if (++noes % noes_at_once == 0) pause(replica, 0);
+}
+
+// With sessions each may say how many threads call, and another one may come.
+bool look_whether_threads_may_be_several() {
+  static std::atomic<bool> known_to_be{false};
+  if (known_to_be.load(std::memory_order_relaxed) || sessions_have_begun.load()) return true;
+  int begun = 0, provided = MPI_THREAD_MULTIPLE;
+  real.Initialized(&begun);
+  if (!begun) return true;
+  real.Query_thread(&provided);
+  (provided == MPI_THREAD_MULTIPLE ? known_to_be : one_thread_at_a_time).store(true, std::memory_order_relaxed);
+  return provided == MPI_THREAD_MULTIPLE;
 }
 
 int finish(Replica& replica, MPI_Request request, MPI_Status* status) {
@@ -148,14 +162,14 @@ void State::begin(Receive& receive) {
   receive.on = &of(receive.wanted.comm);
   receive.name = receive.on->receives.begin(envelope_of(receive.wanted.source, receive.wanted.tag));
   receive.on->by_name[receive.name] = &receive;
-  ++count_;
+  ++receives_here;
 }
 
 void State::end(Receive& receive) {
   std::lock_guard lock(mutex_);
   receive.on->receives.end(receive.name);
   receive.on->by_name.erase(receive.name);
-  --count_;
+  --receives_here;
 }
 
 bool State::overlaps(MPI_Comm comm, Envelope seen) {
@@ -294,7 +308,7 @@ MPI_Request State::start(Replica& replica, std::unique_ptr<Receive> receive) {
   std::lock_guard lock(mutex_);
   Receive& one = *receive;
   begin(one);
-  if (one.is_open()) ++expected_;
+  if (one.is_open()) ++receives_expected;
   pump(replica);
   if (one.native == MPI_REQUEST_NULL && one.wanted.type != MPI_DATATYPE_NULL) real.Type_dup(one.wanted.type, &one.copied_type);
   if (!one.is_persistent) one.handle = one.native != MPI_REQUEST_NULL ? one.native : make_placeholder();
@@ -313,7 +327,7 @@ int State::take(Receive& receive, MPI_Request* request, MPI_Status* status) {
   if (status != MPI_STATUS_IGNORE) *status = own;
   if (has_placeholder) end_placeholder(receive.handle);
   if (receive.copied_type != MPI_DATATYPE_NULL) real.Type_free(&receive.copied_type);
-  if (receive.is_open()) --expected_;
+  if (receive.is_open()) --receives_expected;
   end(receive);
   requests_.erase(*request);
   const auto persistent = persistent_.find(*request);
@@ -332,7 +346,7 @@ void State::cancel(Receive& receive) {
 // The program does not want to hear of it; it takes its message all the same.
 void State::let_go(Receive& receive) {
   std::lock_guard lock(mutex_);
-  if (receive.is_open()) --expected_;
+  if (receive.is_open()) --receives_expected;
   const auto found = requests_.find(receive.handle);
   if (receive.handle != receive.native && !receive.is_persistent) end_placeholder(receive.handle);
   orphans_.push_back(std::move(found->second));

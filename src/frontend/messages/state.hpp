@@ -31,6 +31,25 @@ inline Replica* replica_of_program() {
   return replica && in_mpi_calls <= 1 ? replica : nullptr;
 }
 
+// Whether several threads may call MPI at once: one load, where not.
+bool look_whether_threads_may_be_several();
+inline bool threads_may_be_several() { return !one_thread_at_a_time.load(std::memory_order_relaxed) && look_whether_threads_may_be_several(); }
+
+// Costs nothing where threads cannot call at once.
+class RecursiveLock {
+ public:
+  void lock() {
+    if (threads_may_be_several()) mutex_.lock(), ++held_;
+  }
+  void unlock() {
+    if (held_ > 0) --held_, mutex_.unlock();
+  }
+
+ private:
+  std::recursive_mutex mutex_;
+  int held_ = 0;
+};
+
 struct Wanted {
   void* buf = nullptr;
   MPI_Count count = 0;
@@ -79,6 +98,9 @@ struct Communicator {
   uint64_t subject(Messages kind) const { return redundant::message_subject(kind, number); }
 };
 
+// Receives that have been posted here, and those of them that take a message from anybody: two loads at each call of a program that has none.
+inline constinit std::atomic<size_t> receives_here{0}, receives_expected{0};
+
 // Of this process. All under its lock, which is not held while anything is waited for.
 class State {
  public:
@@ -91,10 +113,10 @@ class State {
   // Its place among the receives is fixed. pump() posts it, or lets the caller go, when that may be.
   void begin(Receive& receive);
   void end(Receive& receive);
-  bool any() const { return count_.load(std::memory_order_relaxed) > 0; }
-  bool others() const { return count_.load(std::memory_order_relaxed) > 1; }
+  static bool any() { return receives_here.load(std::memory_order_relaxed) > 0; }
+  static bool others() { return receives_here.load(std::memory_order_relaxed) > 1; }
   // The program waits for a message from anybody: the same in all replicas.
-  bool expects() const { return expected_.load(std::memory_order_relaxed) > 0; }
+  static bool expects() { return receives_expected.load(std::memory_order_relaxed) > 0; }
   bool overlaps(MPI_Comm comm, Envelope seen);
 
   // What can be done now: takes in what has been decided, posts what may be posted, tells what has come.
@@ -129,12 +151,11 @@ class State {
   void finish_orphans(Replica& replica);
   Communicator& entry(MPI_Comm comm);
 
-  std::recursive_mutex mutex_;
+  RecursiveLock mutex_;
   std::vector<std::unique_ptr<Communicator>> communicators_;
   std::map<MPI_Request, std::unique_ptr<Receive>> requests_;  // by handle
   std::map<MPI_Request, Wanted> persistent_;
   std::vector<std::unique_ptr<Receive>> orphans_;  // the program does not want to hear of them
-  std::atomic<size_t> count_{0}, expected_{0};
   int keyval_ = MPI_KEYVAL_INVALID;
   uint64_t numbers_ = 0;
   uint32_t sent_numbers_ = 0;

@@ -1,5 +1,6 @@
 // The beginning and the end of MPI: files that a program leaves open are closed before MPI goes.
 #include "base/ending.hpp"
+#include "base/in_mpi.hpp"
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/own_code.hpp"
 #include "frontend/posix/process_file.hpp"
@@ -99,6 +100,8 @@ int hf_Abort(MPI_Comm comm, int errorcode) {
 
 #if HF_HAS_Session_init
 int hf_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
+  holdfast::sessions_have_begun = true;
+  holdfast::one_thread_at_a_time = false;
   posix::take_part();
   return next_mpi.Session_init(info, errhandler, session);
 }

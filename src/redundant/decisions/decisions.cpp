@@ -62,7 +62,7 @@ bool Decisions::decides(uint64_t subject) const {
   if (torn_ || leader_ != team_ || not_united_ != 0) return false;
   const auto found = subjects_.find(subject);
   return found == subjects_.end() ||
-         (found->second.waiting.empty() && found->second.noes_to_repeat == 0);  // what the leader before has said is repeated first
+         (found->second.waiting.empty() && found->second.noes.to_repeat_ == 0);  // what the leader before has said is repeated first
 }
 
 void Decisions::remember(One one) {
@@ -83,21 +83,43 @@ void Decisions::add(uint64_t subject, Subject& its, Bytes answer) {
 }
 
 void Decisions::add_noes(uint64_t subject, Subject& its) {
-  if (its.noes == 0) return;
-  Bytes answer = of_noes(its.noes);
-  its.noes = 0;
-  add(subject, its, std::move(answer));
+  if (const uint64_t noes = its.noes.said_.exchange(0); noes > 0) add(subject, its, of_noes(noes));
+}
+
+bool Decisions::Noes::take_one(std::atomic<uint64_t>& count) {
+  uint64_t left = count.load(std::memory_order_acquire);
+  while (left > 0)
+    if (count.compare_exchange_weak(left, left - 1)) return true;
+  return false;
+}
+
+bool Decisions::Noes::adds() {
+  uint64_t counted = said_.load(std::memory_order_relaxed);
+  while (counted > 0)
+    if (said_.compare_exchange_weak(counted, counted + 1)) return true;
+  return false;
+}
+
+Decisions::Noes& Decisions::noes(uint64_t subject) {
+  const bool asks = decides(subject);
+  Noes& its = subjects_[subject].noes;
+  its.asked_ = asks;
+  return its;
+}
+
+void Decisions::asks_no_more() {
+  for (auto& [subject, its] : subjects_) its.noes.asked_ = false;
 }
 
 bool Decisions::decided(uint64_t subject, ByteView answer) {
-  const bool first = batch_.empty() && with_noes_.empty();
+  const bool first = batch_.empty();
   add(subject, subjects_[subject], {answer.begin(), answer.end()});
   batch_is_awaited_ |= awaits_all_;
   return first && !is_alone();
 }
 
 bool Decisions::decided_message(uint64_t subject, ByteView answer) {
-  const bool first = batch_.empty() && with_noes_.empty();
+  const bool first = batch_.empty();
   Subject& its = subjects_[subject];
   add_noes(subject, its);
   Bytes whole(1 + answer.size(), a_yes);
@@ -110,7 +132,7 @@ bool Decisions::decided_message(uint64_t subject, ByteView answer) {
 bool Decisions::decided_no(uint64_t subject) {
   if (is_alone() && !keeper_) return false;
   const bool first = batch_.empty() && with_noes_.empty();
-  if (subjects_[subject].noes++ == 0) with_noes_.push_back(subject);
+  if (subjects_[subject].noes.said_++ == 0) with_noes_.push_back(subject);
   return first;
 }
 
@@ -119,19 +141,17 @@ Decisions::Known Decisions::next_message(uint64_t subject, Bytes& answer) {
   const auto found = subjects_.find(subject);
   if (found == subjects_.end()) return Known::nothing;
   Subject& its = found->second;
-  if (its.noes_to_repeat == 0) {
-    if (its.waiting.empty()) return Known::nothing;
-    const Bytes front = std::move(its.waiting.front());
-    its.waiting.pop_front();
-    --learned_;
-    its.noes_to_repeat = noes_in(front);
-    if (its.noes_to_repeat == 0) {
-      answer.assign(front.begin() + ptrdiff_t(front.empty() ? 0 : 1), front.end());
-      return Known::yes;
-    }
+  if (its.noes.take_one(its.noes.to_repeat_)) return Known::no;
+  if (its.waiting.empty()) return Known::nothing;
+  const Bytes front = std::move(its.waiting.front());
+  its.waiting.pop_front();
+  --learned_;
+  if (const uint64_t noes = noes_in(front); noes > 0) {
+    its.noes.to_repeat_ = noes - 1;  // one by this answer
+    return Known::no;
   }
-  --its.noes_to_repeat;
-  return Known::no;
+  answer.assign(front.begin() + ptrdiff_t(front.empty() ? 0 : 1), front.end());
+  return Known::yes;
 }
 
 bool Decisions::has_arrived() const {
@@ -182,6 +202,8 @@ bool Decisions::learn(One one) {
   Subject& subject = subjects_[one.subject];
   if (one.number <= subject.known) return false;
   torn_ |= one.number != subject.known + 1;
+  if (torn_) asks_no_more();
+  subject.noes.asked_ = false;
   subject.known = one.number;
   subject.waiting.push_back(one.answer);
   ++learned_;
@@ -253,6 +275,7 @@ void Decisions::live(uint32_t epoch, uint64_t living, int leader, Outbox& out) {
   not_united_ &= living;
   const bool changes = leader != leader_;
   leader_ = leader;
+  if (leader != team_) asks_no_more();
   takes_over_ |= changes && leader == team_;
   if (changes && leader == team_) {
     not_united_ = living & ~team_bit(team_);

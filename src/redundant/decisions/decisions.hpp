@@ -12,6 +12,7 @@
 //
 // Pure, as meetings.hpp is.
 #pragma once
+#include <atomic>
 #include <bit>
 #include <deque>
 #include <list>
@@ -44,7 +45,28 @@ class Decisions {
   // counted, not kept one by one.
   enum class Known : uint8_t { nothing, no, yes };
   bool decided_message(uint64_t subject, ByteView answer);
+  // True: nothing else waits to be sent, and nobody hurries.
   bool decided_no(uint64_t subject);
+  // Noes without the lock under which all else here is called, by any thread: a program may ask all the time. Where neither of these is true the calls
+  // under the lock say how it stands. Lives as long as the decisions.
+  class Noes {
+   public:
+    // The next answer is a no of the leader's, which is repeated by that.
+    bool repeats() { return take_one(to_repeat_); }
+    // This replica asks the world, as decides() has said.
+    bool is_asked() const { return asked_.load(std::memory_order_acquire); }
+    // One more, where one is counted already that has not been sent: nothing else is to be done for it.
+    bool adds();
+
+   private:
+    friend class Decisions;
+    static bool take_one(std::atomic<uint64_t>& count);
+    std::atomic<uint64_t> said_{0};       // the leader's, that are in no answer yet
+    std::atomic<uint64_t> to_repeat_{0};  // before what waits
+    std::atomic<bool> asked_{false};
+  };
+  // Where it decides, or has something to repeat.
+  Noes& noes(uint64_t subject);
   Known next_message(uint64_t subject, Bytes& answer);
   // All that this leader has decided about messages is with all who live. Likewise what came before send_last(), and all from await_all() on.
   bool has_arrived() const;
@@ -79,10 +101,9 @@ class Decisions {
     Bytes answer;
   };
   struct Subject {
-    uint64_t known = 0;           // answers that this replica made or got
-    std::list<Bytes> waiting;     // takes no room while it is empty: there are as many subjects as names that the program asks about
-    uint64_t noes = 0;            // the leader's, that are in no answer yet
-    uint64_t noes_to_repeat = 0;  // before what waits
+    uint64_t known = 0;        // answers that this replica made or got
+    std::list<Bytes> waiting;  // takes no room while it is empty: there are as many subjects as names that the program asks about
+    Noes noes;
   };
   void add(uint64_t subject, Subject& one, Bytes answer);
   void add_noes(uint64_t subject, Subject& one);
@@ -92,6 +113,7 @@ class Decisions {
   void remember(One one);
   void learn_all(ByteView batch);
   bool learn(One one);
+  void asks_no_more();
   void take_over(Outbox& out);
   void send(Outbox& out, bool last);
 

@@ -13,11 +13,12 @@ void Receives::set_match(One& one, std::optional<Envelope> got) {
   one.is_open = false;
   one.is_cancelled = !got;
   if (got) one.envelope = *got;
-  else one.is_posted = true;  // it takes no message
+  else is_posted_now(one);  // it takes no message
 }
 
 Receives::Name Receives::begin(Envelope wanted) {
   One& one = all_[next_];
+  ++not_posted_;
   one.envelope = wanted;
   one.is_open = wanted.is_open();
   if (one.is_open) one.number = ++numbers_;
@@ -26,6 +27,13 @@ Receives::Name Receives::begin(Envelope wanted) {
     early_.erase(early);
   }
   return next_++;
+}
+
+void Receives::end(Name name) {
+  const auto found = all_.find(name);
+  if (found == all_.end()) return;
+  if (!found->second.is_posted) --not_posted_;
+  all_.erase(found);
 }
 
 void Receives::decided(uint64_t number, std::optional<Envelope> got) {
@@ -43,6 +51,7 @@ bool Receives::is_held(Name name, const One& one) const {
 }
 
 std::optional<Receives::Name> Receives::next_ready() const {
+  if (not_posted_ == 0) return std::nullopt;  // as is mostly so where the program asks again
   for (const auto& [name, one] : all_)
     if (!one.is_posted && (leads_ || !one.is_open) && !is_held(name, one)) return name;
   return std::nullopt;

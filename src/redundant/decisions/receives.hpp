@@ -31,7 +31,7 @@ class Receives {
 
   Name begin(Envelope wanted);
   // The program has it, or does not want it any more.
-  void end(Name name) { all_.erase(name); }
+  void end(Name name);
 
   // What the leader's `number`-th open receive got, or that it was cancelled; perhaps before this replica has come there.
   void decided(uint64_t number, std::optional<Envelope> got);
@@ -39,7 +39,7 @@ class Receives {
 
   // The first that may be posted now, and is not.
   std::optional<Name> next_ready() const;
-  void posted(Name name) { all_.at(name).is_posted = true; }
+  void posted(Name name) { is_posted_now(all_.at(name)); }
   bool is_posted(Name name) const { return all_.at(name).is_posted; }
   // Nobody can say yet what it gets.
   bool is_open(Name name) const { return all_.at(name).is_open; }
@@ -61,10 +61,15 @@ class Receives {
     bool is_open = false, is_posted = false, is_cancelled = false;
   };
   bool is_held(Name name, const One& one) const;
-  static void set_match(One& one, std::optional<Envelope> got);
+  void set_match(One& one, std::optional<Envelope> got);
+  void is_posted_now(One& one) {
+    if (!one.is_posted) --not_posted_;
+    one.is_posted = true;
+  }
 
   std::map<Name, One> all_;
   std::map<uint64_t, std::optional<Envelope>> early_;
+  size_t not_posted_ = 0;
   Name next_ = 1;
   uint64_t numbers_ = 0;
   bool leads_ = false;

@@ -359,6 +359,11 @@ void Twins::send_soon() {
   to_send_.notify_one();
 }
 
+void Twins::send_later() {
+  if (std::exchange(sends_later_, true) || sends_soon_) return;
+  to_send_.notify_one();
+}
+
 // A large one goes by another thread, while this one reads the next; but not more of them than wait in memory with profit.
 void Twins::give(int team, uint64_t subject, uint64_t index, ByteView head, ByteView bytes) {
   constexpr size_t is_small = 64 << 10, most_waiting = 8;
@@ -400,19 +405,37 @@ void Twins::put_note(const std::string& line, bool warns) {
   flush(hub());
 }
 
+// Under the lock.
+Twins::Asked& Twins::will_be_asked_again(uint64_t subject) {
+  Asked& asked = all_asked_.try_emplace(subject, subject, decisions_.noes(subject)).first->second;
+  lately_asked_[subject % lately_asked_.size()].store(&asked, std::memory_order_release);
+  return asked;
+}
+
+// A program may ask all the time: without the lock where the answer is no, or this replica's own, or where nobody has said anything since.
 Replica::Known Twins::known(uint64_t subject, Bytes& answer) {
   if (joining_) return Known::mine;
+  if (Asked* const asked = lately_asked(subject)) {
+    counts_this_thread();
+    if (asked->noes.repeats()) return Known::no;
+    if (asked->noes.is_asked()) return Known::mine;
+    if (!past_ && asked->nothing_as_of.load(std::memory_order_relaxed) == frames_heard_.load(std::memory_order_acquire)) return Known::nothing;
+  }
   const Busy now;
   std::unique_lock lock(mutex_);
   counts_this_thread();
   do {
     switch (decisions_.next_message(subject, answer)) {
       case Decisions::Known::yes: return Known::yes;
-      case Decisions::Known::no: return Known::no;
+      case Decisions::Known::no: (void)will_be_asked_again(subject); return Known::no;
       case Decisions::Known::nothing: break;
     }
-    if (decisions_.decides(subject)) return Known::mine;
+    if (decisions_.decides(subject)) {
+      (void)will_be_asked_again(subject);
+      return Known::mine;
+    }
   } while (reads_on());
+  will_be_asked_again(subject).nothing_as_of.store(frames_heard_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   if (says_where_it_is()) {
     lock.unlock();
     flush(hub());
@@ -431,12 +454,13 @@ void Twins::say(uint64_t subject, ByteView answer) {
 }
 
 void Twins::say_no(uint64_t subject) {
+  if (Asked* const asked = lately_asked(subject); asked && asked->noes.adds()) return;
   const Busy now;
   std::unique_lock lock(mutex_);
   if (joining_) return;
   wait_until_it_may_tell(lock);
   said_ = true;
-  if (decisions_.decided_no(subject)) send_soon();
+  if (decisions_.decided_no(subject)) send_later();
 }
 
 void Twins::before_a_send() {
@@ -477,10 +501,10 @@ void Twins::compare_at_the_end() {
   if (orders_.compares_messages) (void)meet(subject, {.call = uint64_t(1) << 32, .looks = 1}, name, [](const Turn&) { return Bytes(); });
 }
 
-void Twins::wait_a_moment() {
+void Twins::wait_a_moment(std::chrono::microseconds most) {
   const Busy now;
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::microseconds(100));
+  changed_.wait_for(lock, most);
 }
 
 void Twins::differs(const std::string& what) {

@@ -79,6 +79,7 @@ void Twins::came(int way, Frame& frame) {
   if (decisions_.is_torn()) refuse(torn);
   put(out);
   say_that_it_awaits();
+  ++frames_heard_;
   changed_.notify_all();
 }
 

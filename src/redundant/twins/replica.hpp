@@ -2,6 +2,7 @@
 // the program's. One hears the hub and the twins, one sends what may wait a moment, one tells the hub that this process lives.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -83,8 +84,8 @@ class Replica {
   virtual void say_no(uint64_t subject) = 0;
   // Before other ranks can learn of it: returns when all twins that live have what this one has said about messages.
   virtual void before_a_send() = 0;
-  // Until a word of a twin or of the hub has come, or for a moment.
-  virtual void wait_a_moment() = 0;
+  // Until a word of a twin or of the hub has come, or so long.
+  virtual void wait_a_moment(std::chrono::microseconds most) = 0;
   // This replica does something else than its leader did: the job is stopped with this sentence. Never returns.
   [[noreturn]] virtual void differs(const std::string& what) = 0;
 

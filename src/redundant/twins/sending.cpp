@@ -15,6 +15,7 @@ namespace holdfast::redundant {
 namespace {
 
 constexpr auto batch_time = std::chrono::milliseconds(1);
+constexpr auto noes_time = std::chrono::milliseconds(8);  // each batch wakes a thread of each twin, and one here that hears of its arrival
 constexpr auto alive_time = std::chrono::milliseconds(Stood::look_ms);
 constexpr auto look_time = std::chrono::milliseconds(100);  // at what was sent
 
@@ -60,16 +61,18 @@ void Twins::serve_flushing() {
   }
 }
 
-// Answers of the world gather for a moment.
+// Answers of the world gather for a moment. Noes alone do so for longer: a program asks again as long as it is told so, and what follows from a no to others
+// goes with the next send.
 void Twins::serve_sending() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    to_send_.wait(lock, [this] { return sends_soon_; });
+    to_send_.wait(lock, [this] { return sends_soon_ || sends_later_; });
+    to_send_.wait_for(lock, noes_time, [this] { return sends_soon_; });
     lock.unlock();
     const timespec pause{0, std::chrono::nanoseconds(batch_time).count()};
     nanosleep(&pause, nullptr);
     lock.lock();
-    sends_soon_ = false;
+    sends_soon_ = sends_later_ = false;
     Outbox out;
     decisions_.send_batch(out);
     put(out);

@@ -87,7 +87,7 @@ class Twins final : public Replica, public Sharing {
   void say(uint64_t subject, ByteView answer) override;
   void say_no(uint64_t subject) override;
   void before_a_send() override;
-  void wait_a_moment() override;
+  void wait_a_moment(std::chrono::microseconds most) override;
   [[noreturn]] void differs(const std::string& what) override;
   bool shares_node() const override { return !orders_.apart; }
   bool rehearses() const override { return orders_.rehearses; }
@@ -148,6 +148,18 @@ class Twins final : public Replica, public Sharing {
     const auto found = aliases_.find(subject);
     return found == aliases_.end() ? subject : found->second;
   }
+  // Of what was asked about messages lately, by any thread.
+  struct Asked {
+    Asked(uint64_t about, Decisions::Noes& its) : subject(about), noes(its) {}
+    const uint64_t subject;
+    Decisions::Noes& noes;
+    std::atomic<uint64_t> nothing_as_of{~uint64_t(0)};  // nobody had said anything then: `frames_heard_`
+  };
+  Asked* lately_asked(uint64_t subject) const {
+    Asked* const asked = lately_asked_[subject % lately_asked_.size()].load(std::memory_order_acquire);
+    return asked && asked->subject == subject ? asked : nullptr;
+  }
+  Asked& will_be_asked_again(uint64_t subject);
   bool reads_on();
   bool is_near() const;
   void read_all();
@@ -220,7 +232,8 @@ class Twins final : public Replica, public Sharing {
   void report_or_ask(const std::vector<std::pair<int, Claim>>& claims, const std::string& what);
   void report_found();
   void report_what_was_otherwise(uint64_t subject, const Claim& mine, const std::function<std::string()>& what);
-  void send_soon();  // under the mutex
+  void send_soon();  // under the mutex, as what follows
+  void send_later();
   void flush_soon() {
     flushes_soon_ = true;
     to_flush_.notify_one();
@@ -256,6 +269,9 @@ class Twins final : public Replica, public Sharing {
   std::condition_variable changed_, to_send_, to_flush_;
   Meetings meetings_;
   Decisions decisions_;
+  std::map<uint64_t, Asked> all_asked_;
+  std::array<std::atomic<Asked*>, 16> lately_asked_{};
+  std::atomic<uint64_t> frames_heard_{0};  // and taken in
   Pieces pieces_;
   // Where the thread waits, or has waited last, and in which epoch that was told. Of one thread alone, which all know that wait.
   struct Stands {
@@ -287,7 +303,7 @@ class Twins final : public Replica, public Sharing {
   std::set<std::string> noted_;
   std::string no_place_;                  // in the job: why
   std::array<Way, most_teams + 1> ways_;  // to the teams; the last one to the hub
-  bool introduced_ = false, sends_soon_ = false, flushes_soon_ = false;
+  bool introduced_ = false, sends_soon_ = false, sends_later_ = false, flushes_soon_ = false;
   bool leased_ = false;
   Lease lease_;                                   // how long the hub lets this process live
   std::atomic<bool> said_{false};                 // something about messages, which may not have arrived; where all are awaited, anything

@@ -51,7 +51,7 @@ class ReplicaOfFiles : public redundant::Replica {
   void say(uint64_t, ByteView) override {}
   void say_no(uint64_t) override {}
   void before_a_send() override {}
-  void wait_a_moment() override {}
+  void wait_a_moment(std::chrono::microseconds) override {}
   [[noreturn]] void differs(const std::string&) override { throw Died(); }
 };
 

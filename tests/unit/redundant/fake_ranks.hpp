@@ -127,6 +127,7 @@ class Rank {
   std::optional<size_t> chosen_;
   bool has_asked_ = false, may_tell_ = false;
   std::optional<Envelope> found_;
+  Decisions::Noes* noes_ = nullptr;  // of probes, once it is known
   // The MPI: what has come and is nobody's, what is posted, what posted receives got.
   std::deque<Message> unexpected_;
   std::vector<Receives::Name> posted_;
@@ -285,10 +286,16 @@ inline bool Rank::receive(const Op& op) {
 // True: whether there is one is known, and logged; the program looks again where there is none.
 inline bool Rank::look(const Op& op) {
   const Envelope wanted{op.peer, op.tag};
-  if (!found_) {
+  if (!found_ && noes_ && noes_->repeats()) return log_.push_back("no"), false;
+  const bool asks = !found_ && noes_ && noes_->is_asked();
+  if (asks && !is_allowed_to_tell()) return false;
+  if (!found_ && !asks) {
     Bytes answer;
     switch (decisions_.next_message(subject(Messages::probes), answer)) {
-      case Decisions::Known::no: log_.push_back("no"); return false;
+      case Decisions::Known::no:
+        noes_ = &decisions_.noes(subject(Messages::probes));
+        log_.push_back("no");
+        return false;
       case Decisions::Known::yes: {
         std::array<int64_t, 2> envelope;
         std::memcpy(envelope.data(), answer.data(), sizeof envelope);
@@ -298,6 +305,7 @@ inline bool Rank::look(const Op& op) {
       case Decisions::Known::nothing: break;
     }
     if (!decisions_.decides(subject(Messages::probes)) || !is_allowed_to_tell()) return false;
+    noes_ = &decisions_.noes(subject(Messages::probes));
   }
   for (const Message& message : unexpected_) {
     if (!(found_ ? *found_ : wanted).overlaps(message.envelope()) || (found_ && receives_.holds_back(*found_))) continue;
@@ -311,7 +319,7 @@ inline bool Rank::look(const Op& op) {
     return true;
   }
   if (!found_) {
-    (void)decisions_.decided_no(subject(Messages::probes));
+    if (!noes_ || !noes_->adds()) (void)decisions_.decided_no(subject(Messages::probes));
     log_.push_back("no");
   }
   return false;

@@ -79,6 +79,55 @@ TEST(MessageDecisions, noes_are_counted) {
   EXPECT_EQ(follower.next_message(9, answer), Decisions::Known::nothing);
 }
 
+TEST(MessageDecisions, noes_are_counted_without_a_lock_where_one_waits_to_be_sent) {
+  Decisions leader(0, 2), follower(1, 2);
+  Outbox out, answers;
+  ASSERT_TRUE(leader.decides(9));
+  Decisions::Noes& said = leader.noes(9);
+  EXPECT_TRUE(said.is_asked());
+  for (int batch = 0; batch < 3; ++batch) {
+    EXPECT_FALSE(said.adds());  // nobody would send it
+    EXPECT_TRUE(leader.decided_no(9));
+    for (int i = 1; i < 100; ++i) ASSERT_TRUE(said.adds());
+    EXPECT_FALSE(leader.has_arrived());
+    leader.send_batch(out);
+    follower.take(out[0].second, answers);
+    leader.take(answers[0].second, out);
+    EXPECT_TRUE(leader.has_arrived());
+    out.clear(), answers.clear();
+  }
+  Decisions::Noes& told = follower.noes(9);
+  EXPECT_FALSE(told.is_asked());
+  Bytes answer;
+  for (int batch = 0; batch < 3; ++batch) {
+    EXPECT_FALSE(told.repeats());
+    EXPECT_EQ(follower.next_message(9, answer), Decisions::Known::no);
+    for (int i = 1; i < 100; ++i) ASSERT_TRUE(told.repeats());
+  }
+  EXPECT_FALSE(told.repeats());
+  EXPECT_EQ(follower.next_message(9, answer), Decisions::Known::nothing);
+}
+
+// Else it would ask the world what all the others have been told.
+TEST(MessageDecisions, a_new_leader_asks_when_it_has_repeated_what_was_said) {
+  Decisions leader(0, 2), heir(1, 2);
+  Outbox out, answers;
+  for (int i = 0; i < 3; ++i) (void)leader.decided_no(9);
+  leader.send_batch(out);
+  heir.take(out[0].second, answers);
+  Bytes answer;
+  EXPECT_EQ(heir.next_message(9, answer), Decisions::Known::no);
+  Decisions::Noes& noes = heir.noes(9);
+  heir.live(1, 2, 1, out);
+  EXPECT_FALSE(heir.noes(9).is_asked());
+  EXPECT_TRUE(noes.repeats());
+  EXPECT_TRUE(noes.repeats());
+  EXPECT_FALSE(noes.repeats());
+  EXPECT_TRUE(heir.noes(9).is_asked());
+  heir.learn(9, 2, bytes_of("it comes late"));
+  EXPECT_FALSE(noes.is_asked());
+}
+
 TEST(MessageDecisions, have_arrived_when_all_who_live_have_said_so) {
   Decisions leader(0, 3), one(1, 3), two(2, 3);
   EXPECT_TRUE(leader.has_arrived());
