@@ -30,6 +30,14 @@ class Replicas(ReplicatedTest):
         self.replicas(PROGRAM, "otherclocks")
         self.assertEqual(len(self.read("file").splitlines()), 15)
 
+    def test_a_thread_that_asks_the_time_until_it_is_ended_has_its_own_where_that_is_said(self):
+        """How often it asks is another number in each replica."""
+        with open(self.path("watches.py"), "w", encoding="utf-8") as file:
+            file.write("import threading, time\nends = threading.Event()\ndef watch():\n    while not ends.is_set():\n        time.monotonic()\n        time.sleep(0.001)\n"
+                       "watcher = threading.Thread(target=watch)\nwatcher.start()\ntime.sleep(0.3)\nends.set()\nwatcher.join()\nopen('file', 'w').write('done')\n")
+        self.replicas("--clock", "own", sys.executable, "watches.py")
+        self.assertEqual(self.read("file"), "done")
+
     def test_each_replica_sees_its_own_clocks_where_that_is_said(self):
         self.replicas("--clock", "strict", PROGRAM, "clocks")
         os.unlink(self.path("file"))
