@@ -93,6 +93,25 @@ std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::
   return found;
 }
 
+std::map<std::string, LocalName> removed_elsewhere(const std::string& own, const Run& run, const Settings& settings) {
+  using Names = std::vector<LocalName>;
+  const auto look = [](target::Target& target, const std::string&, const std::string& below) {
+    Names here;
+    const auto names = target.list(fmt::format("{}/{}", below, state_name(State::hidden)));
+    if (!names) return here;
+    for (const std::string& text : *names)
+      if (auto name = decode_local_name(text)) here.push_back(std::move(*name));
+    return here;
+  };
+  std::map<std::string, LocalName> removed;
+  for (const Names& here : ask_others<Names>(own, run, settings, look))
+    for (const LocalName& name : here) {
+      const auto [at, first] = removed.emplace(name.file, name);
+      if (!first && at->second.number < name.number) at->second = name;
+    }
+  return removed;
+}
+
 Status refuse_beside(const std::string& node, const std::string& file) {
   return Status(Kind::busy,
                 fmt::format("{} is open to write on node {}, and two nodes cannot write it at once: put 'shared:' before its pattern if ranks "

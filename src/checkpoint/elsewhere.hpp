@@ -1,5 +1,6 @@
 // Of a file that ranks of several nodes may write, one after another: whether another node has it now. docs/decisions/0041
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct FoundElsewhere {
 };
 std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::vector<State>& states, const std::string& own, const Run& run,
                                             const Settings& settings);
+// What they say was removed in this attempt: by path, as it was then.
+std::map<std::string, LocalName> removed_elsewhere(const std::string& own, const Run& run, const Settings& settings);
 // Until it is protected where it was closed, so that this node goes on from there. Kind::busy where it is open on another node, or that takes too long.
 Status wait_for_others(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
 // Until nothing of it is on its way on other nodes: who removes it, or renames another one to it, comes after what was closed there. What takes too long

@@ -7,6 +7,7 @@
 #include "catalog/environment.hpp"
 #include "catalog/growing.hpp"
 #include "catalog/user_files.hpp"
+#include "engine/buffers.hpp"
 #include "engine/protected_file.hpp"
 #include "engine/remake.hpp"
 #include "engine/write_once.hpp"
@@ -192,9 +193,10 @@ Status fetch(const layout::Manifest& manifest, const std::string& path, const Se
     file = catalog::Descriptor(catalog::environment().openat(AT_FDCWD, path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, manifest.mode));
   if (!file) return Status::from_errno(errno, path);
   (void)catalog::environment().fchmod(file.get(), manifest.mode & 0777);  // whatever this process's mask is
-  Bytes piece(size_t(std::min(fetched_at_once, manifest.size)));
+  engine::Buffer piece(std::min({fetched_at_once, settings.buffer_bytes, manifest.size}));
+  if (!piece.valid() && manifest.size > 0) return Status(Kind::internal, "no memory for a piece of " + path);
   for (uint64_t at = 0; at < manifest.size; at += piece.size()) {
-    const ByteSpan part(piece.data(), size_t(std::min<uint64_t>(piece.size(), manifest.size - at)));
+    const ByteSpan part = piece.span().first(size_t(std::min<uint64_t>(piece.size(), manifest.size - at)));
     HF_TRY(version->read(at, part));
     HF_TRY(catalog::write_at(file.get(), path, at, part));
     if (progress && !progress(at + part.size(), manifest.size)) return Status(Kind::internal, "stopped");

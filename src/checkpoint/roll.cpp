@@ -65,17 +65,18 @@ std::set<std::string> nodes_started_anew(const Run& run, const Settings& setting
 }
 
 // What the nodes have of the attempt's checkpoint. A file that goes on to its next state while its node is listed may be missed once.
-Result<std::vector<LocalName>> listed_on(const Run& run, uint64_t step, const Settings& settings) {
+Result<std::vector<LocalName>> listed_on(const Run& run, uint64_t step, const Settings& settings, const std::vector<std::string>& unknown = {}) {
   Listed all;
   for (int time = 0; time < 2; ++time) {
     const auto survey = Surveyor(run.nodes, settings.deadline_ms).look(run.id);
     if (!survey) return survey.status();
     std::set<std::string> silent = nodes_started_anew(run, settings);
-    for (const auto* nodes : {&survey->lost, &survey->unknown}) silent.insert(nodes->begin(), nodes->end());
+    for (const auto* nodes : {&survey->lost, &survey->unknown, &unknown}) silent.insert(nodes->begin(), nodes->end());
     if (!silent.empty()) {
       const std::string& one = *silent.begin();
-      return Status(Kind::lost, fmt::format("node {} does not answer, or was started anew, and nobody knows what it has had of checkpoint {}",
-                                            node_of(one), step));
+      return Status(Kind::lost,
+                    fmt::format("node {} does not answer, was started anew or has no protector, and nobody knows what it has had of checkpoint {}",
+                                node_of(one), step));
     }
     for (const LocalEntry& entry : survey->local) {
       if (entry.attempt != run.attempt || entry.name.step != step || entry.name.kind != LocalName::of_user) continue;
@@ -199,7 +200,7 @@ std::set<uint64_t> dropped_steps(const Survey& survey, const Run& run) {
 
 }  // namespace
 
-std::vector<Status> roll_ended(const Run& run, const Settings& settings) {
+std::vector<Status> roll_ended(const Run& run, const Settings& settings, const std::vector<std::string>& unknown) {
   const auto survey = Surveyor(run.nodes, settings.deadline_ms).look(run.id);
   if (!survey) return {survey.status()};
   std::map<uint64_t, LocalName> steps;  // any file of each
@@ -214,7 +215,7 @@ std::vector<Status> roll_ended(const Run& run, const Settings& settings) {
     const auto is_it = [&, of = step](const Checkpoint& one) { return one.run == run.id && one.attempt == run.attempt && one.step == of; };
     const auto one = std::find_if(survey->checkpoints.begin(), survey->checkpoints.end(), is_it);
     const bool is_rolled = one != survey->checkpoints.end() && one->is_rolled();
-    const auto listed = listed_on(run, step, settings);
+    const auto listed = listed_on(run, step, settings, unknown);
     if (!listed && !is_rolled) remarks.push_back(listed.status());
     // A file may have come after its rank's roll.
     const auto has = [&](const LocalName& file) { return one->file_at(file.file) != nullptr; };

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -26,27 +27,38 @@ Pool& pool() {
   return *the_pool;
 }
 
+std::atomic<uint64_t> used_bytes{0};
+
+// Of that size, of what was given back; null where there is none.
+std::byte* take_kept(uint64_t bytes) {
+  Pool& kept = pool();
+  std::lock_guard guard(kept.mutex);
+  const auto it = kept.free.find(bytes);
+  if (it == kept.free.end() || it->second.empty()) return nullptr;
+  std::byte* const data = it->second.back();
+  it->second.pop_back();
+  kept.bytes -= bytes;
+  return data;
+}
+
+std::byte* take_fresh(uint64_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
+}
+
 }  // namespace
 
 Buffer::Buffer(uint64_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  {
-    Pool& kept = pool();
-    std::lock_guard guard(kept.mutex);
-    if (auto it = kept.free.find(bytes); it != kept.free.end() && !it->second.empty()) {
-      data_ = it->second.back();
-      it->second.pop_back();
-      kept.bytes -= bytes;
-      fresh_ = false;
-      return;
-    }
-  }
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory != MAP_FAILED) data_ = static_cast<std::byte*>(memory);
+  data_ = take_kept(bytes);
+  fresh_ = !data_;
+  if (!data_) data_ = take_fresh(bytes);
+  if (data_) used_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 Buffer::~Buffer() {
   if (!data_) return;
+  used_bytes.fetch_sub(bytes_, std::memory_order_relaxed);
   if (bytes_ <= kept_bytes_limit / 2) {
     Pool& kept = pool();
     std::lock_guard guard(kept.mutex);
@@ -81,5 +93,7 @@ uint64_t kept_buffer_bytes() {
   std::lock_guard guard(kept.mutex);
   return kept.bytes;
 }
+
+uint64_t used_buffer_bytes() { return used_bytes.load(std::memory_order_relaxed); }
 
 }  // namespace holdfast::engine

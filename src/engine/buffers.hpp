@@ -42,6 +42,7 @@ class KeepMoreBuffers {
   const uint64_t bytes_;
 };
 uint64_t kept_buffer_bytes();  // just now, for tests
+uint64_t used_buffer_bytes();  // the same of what somebody has in hands
 
 // Memory of each thread, kept from call to call; one object per use, which is never destroyed. Not thread_local: the main thread's would be
 // gone at exit before the program's own destructors and handlers run, and they still read and write.

@@ -248,33 +248,35 @@ class Remaker {
     const Slice slice = std::move(slices_.front());
     slices_.pop_front();
     const uint64_t c = geometry().block_bytes;
-    const auto bytes = std::make_shared<Bytes>(slice.blocks * c);
-    if (!slice.sum || !sums_.finish(slice.row->old, *slice.sum, *bytes)) {
+    const auto buffer = std::make_shared<Buffer>(slice.blocks * c);
+    if (!buffer->valid()) return Status(Kind::internal, "no memory for a unit");
+    const ByteSpan bytes = buffer->span();
+    if (!slice.sum || !sums_.finish(slice.row->old, *slice.sum, bytes)) {
       std::vector<std::byte*> into(size_t(geometry().scheme.width()), nullptr);
-      into[size_t(slice.unit)] = bytes->data();
+      into[size_t(slice.unit)] = bytes.data();
       HF_TRY(look_.rows.reconstruct(slice.row->old, slice.first, slice.blocks, into.data()));
     }
     const size_t entries = size_t(slice.unit) * geometry().blocks_per_unit() + slice.first;
     for (uint32_t i = 0; i < slice.blocks; ++i)
       if (keys_.before.written(slice.row->old, slice.unit, slice.first + i))
-        slice.row->fresh.checksums[entries + i] =
-            keys_.now.entry(slice.row->old.row, slice.unit, slice.first + i, ByteView(*bytes).subspan(i * c, c));
+        slice.row->fresh.checksums[entries + i] = keys_.now.entry(slice.row->old.row, slice.unit, slice.first + i, bytes.subspan(i * c, c));
     const layout::UnitPlace place = layout::place(geometry(), slice.row->old.row, slice.unit);
-    begin_to_write(place.member, fresh_.data_name(place.object), place.offset + slice.first * c, bytes);
+    begin_to_write(place.member, fresh_.data_name(place.object), place.offset + slice.first * c, buffer, bytes);
     return slice.last ? write_record(*slice.row) : end_writes(writes_at_once);
   }
 
   Status write_record(const Row& row) {
     const auto slot = std::make_shared<Bytes>(records_.encode(std::span(&row.fresh, 1)));
     for (const int member : records_.holders(row.fresh.row))
-      begin_to_write(member, records_.object_name(member), row.fresh.row * records_.slot_bytes(), slot);
+      begin_to_write(member, records_.object_name(member), row.fresh.row * records_.slot_bytes(), slot, *slot);
     return end_writes(writes_at_once);
   }
 
-  void begin_to_write(int member, std::string name, uint64_t offset, std::shared_ptr<const Bytes> bytes) {
+  // `kept` is what the bytes lie in.
+  void begin_to_write(int member, std::string name, uint64_t offset, std::shared_ptr<const void> kept, ByteView bytes) {
     if (!onto_.available(member)) return;
-    writes_.emplace_back(member, onto_.submit(member, [bytes = std::move(bytes), name = std::move(name), offset](MemberHandle& handle) {
-      return handle.write(name, offset, *bytes);
+    writes_.emplace_back(member, onto_.submit(member, [kept = std::move(kept), bytes, name = std::move(name), offset](MemberHandle& handle) {
+      return handle.write(name, offset, bytes);
     }));
   }
 

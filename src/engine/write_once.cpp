@@ -18,8 +18,9 @@ using layout::Manifest;
 
 namespace {
 
-constexpr uint64_t most_bytes = 32 << 20;  // of content in memory; redundancy and what the lanes hold come to that
-constexpr uint64_t stream_batch_bytes = 8 << 20;
+// Of content in memory, however much there is of it: redundancy and what the lanes hold come to that.
+uint64_t most_bytes(const Settings& settings) { return std::min<uint64_t>(settings.buffer_bytes, 32 << 20); }
+constexpr uint64_t batches_at_once = 4;
 constexpr uint64_t read_bytes = 512 << 10;  // it is coded while it is in the cache
 
 class OnceWriter {
@@ -27,6 +28,7 @@ class OnceWriter {
   OnceWriter(catalog::Located& located, uint64_t bytes, const ReadContent& read, const Settings& settings)
       : located_(located),
         bytes_(bytes),
+        most_bytes_(most_bytes(settings)),
         read_(read),
         members_(located, settings),
         records_(members_, located),
@@ -53,8 +55,8 @@ class OnceWriter {
   // Rows are read and coded while those before them are on their way to the members.
   Status write_rows() {
     const uint64_t row_bytes = geometry().row_bytes(), rows = divide_up(bytes_, row_bytes);
-    const uint64_t at_once = std::clamp<uint64_t>(stream_batch_bytes / row_bytes, 1, std::max<uint64_t>(rows, 1));
-    const uint64_t most_underway = std::max<uint64_t>(most_bytes / (at_once * row_bytes), 1) - 1;
+    const uint64_t at_once = std::clamp<uint64_t>(most_bytes_ / batches_at_once / row_bytes, 1, std::max<uint64_t>(rows, 1));
+    const uint64_t most_underway = std::max<uint64_t>(most_bytes_ / (at_once * row_bytes), 1) - 1;
     std::deque<Underway> underway;
     Status status;
     for (uint64_t first = 0; first < rows && status.ok(); first += at_once) {
@@ -116,13 +118,13 @@ class OnceWriter {
   }
 
   catalog::Located& located_;
-  const uint64_t bytes_;
+  const uint64_t bytes_, most_bytes_;
   const ReadContent& read_;
   Members members_;
   RecordStore records_;
   RowWriter writer_;
   // A page fault for each page of each row would cost a third of what reading and coding it do.
-  const KeepMoreBuffers kept_{2 * most_bytes};
+  const KeepMoreBuffers kept_{2 * most_bytes_};
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ TEST_F(HalfDropped, is_not_completed_by_the_end_of_the_job) {
   EXPECT_EQ(whole(), std::vector<uint64_t>{1});
   drop_while_the_second_node_is_away(1);
   EXPECT_EQ(whole(), std::vector<uint64_t>{});
-  EXPECT_TRUE(roll_ended(run, settings).empty());
+  EXPECT_TRUE(roll_ended(run, settings, {}).empty());
   EXPECT_EQ(whole(), std::vector<uint64_t>{2}) << "of the first one the second node alone has what it had";
 }
 
@@ -37,7 +37,7 @@ TEST_F(HalfDropped, is_completed_where_its_files_are_written_anew) {
   write(1), write(2);
   drop_while_the_second_node_is_away(1);
   write(1);
-  EXPECT_TRUE(roll_ended(run, settings).empty());
+  EXPECT_TRUE(roll_ended(run, settings, {}).empty());
   EXPECT_EQ(whole(), (std::vector<uint64_t>{2, 1})) << "as they were written";
 }
 

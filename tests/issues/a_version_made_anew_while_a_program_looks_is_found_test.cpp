@@ -2,7 +2,10 @@
 // one had gone. It saw neither, and the file was not there.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "catalog/pool.hpp"
+#include "catalog/user_files.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/protector.hpp"
 #include "frontend/posix/checkpoints.hpp"
@@ -61,6 +64,42 @@ TEST(MadeAnew, a_version_is_found_by_who_looks_meanwhile) {
 TEST(MadeAnew, a_version_is_found_while_it_is_made_anew_again_and_again) {
   constexpr uint64_t orders = 100;
   for (uint64_t seed = 1; seed <= orders && !testing::Test::HasFailure(); ++seed) look_beside_renewals(seed, 3);
+}
+
+// A file that is protected by itself has two versions, and the newer one is made anew at the n-th call of a look on any node. How many there should be nobody knows:
+// the older one looks like an answer. False where the look has fewer calls.
+bool look_for_single_at_call(int n) {
+  sim::PoolOnSite pool(1, 5);
+  sim::Site& site = pool.site;
+  Settings& settings = pool.settings;
+  settings.protect = "rs:3+1";
+  settings.checkpoint = {"/data/*.dat"};
+  for (uint32_t number = 1; number <= 2; ++number) {
+    const std::string plain = "/data/plain" + std::to_string(number), bytes = "bytes " + std::to_string(number);
+    const catalog::Descriptor file(site.openat(AT_FDCWD, plain.c_str(), O_WRONLY | O_CREAT, 0600));
+    EXPECT_EQ(site.write(file.get(), bytes.data(), bytes.size()), ssize_t(bytes.size()));
+    EXPECT_TRUE(protect(plain, {"00000000000000ab", 1, 0, 0, 0, number, "/data/one.dat", number}, "n5:/n5", settings).ok());
+  }
+  const auto found = catalog::VersionList().look(settings.local, settings.deadline_ms);
+  const auto newer = std::find_if(found->begin(), found->end(), [](const auto& one) { return one.manifest.version->number == 2; });
+  const Run run{"00000000000000ab", 2, Run::From{1, 0}, false, settings.local};
+  const auto front = Front::make(settings, *Patterns::parse(settings.checkpoint), run, {0, 1, "n2:/n2"});
+  int calls = 0;
+  site.gate->way = [&](int) {
+    if (++calls == n) EXPECT_TRUE(renew(newer->manifest, settings.local, settings).ok());
+    return Status();
+  };
+  const auto sight = front->look(*front->match("/data/one.dat"));
+  EXPECT_TRUE(sight.ok()) << "call " << n << ": " << sight.status().sentence();
+  const auto bytes = sight.ok() ? catalog::read_small(sight->path, 100) : Result<std::string>("");
+  EXPECT_EQ(bytes.ok() ? *bytes : "", "bytes 2") << "call " << n;
+  return calls >= n;
+}
+
+TEST(MadeAnew, of_a_file_by_itself_no_older_version_is_found_by_who_looks_meanwhile) {
+  int n = 1;
+  while (look_for_single_at_call(n)) ++n;
+  EXPECT_GT(n, 10);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ bool CheckpointsWorld::write_shared(RankOf& rank, const std::string& path, uint6
   constexpr size_t sizes_of_all[] = {1000, 4096, 9001, 30000};
   const CheckpointsModel::Round of{attempts_.size(), round};
   OfAll& all = of_all_[of];
-  if (all.number == 0) all.number = model_.begin_write(of, step, path, rank.number, sizes_of_all[random(std::size(sizes_of_all))], random_);
+  if (all.number == 0) all.number = model_.begin_write(of, step, path, rank.number, any_size(sizes_of_all), random_);
   const auto file = rank.front->match(path);
   if (!file) return found(path + " is no checkpoint"), false;
   const auto shared = rank.front->open_shared(*file, O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -134,7 +134,7 @@ void CheckpointsWorld::remove_one(RankOf& rank) {
 
 bool CheckpointsWorld::write_one(RankOf& rank, const std::string& path, uint64_t round, uint64_t step) {
   constexpr size_t sizes[] = {8, 100, 4096, 5000, 9001, 20000};
-  const uint64_t number = model_.begin_write({attempts_.size(), round}, step, path, rank.number, sizes[random(std::size(sizes))], random_);
+  const uint64_t number = model_.begin_write({attempts_.size(), round}, step, path, rank.number, any_size(sizes), random_);
   const auto file = rank.front->match(path);
   if (Schedule::dead()) return false;
   if (!file) return found(path + " is no checkpoint"), false;

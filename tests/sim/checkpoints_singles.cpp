@@ -48,7 +48,7 @@ bool CheckpointsWorld::write_single(RankOf& rank, const std::string& path, uint6
   if (one_in(3)) {
     done = update_single(rank, *file, round, status);
   } else {
-    const uint64_t number = model_.begin_write({attempts_.size(), round}, 0, path, rank.number, sizes[random(std::size(sizes))], random_);
+    const uint64_t number = model_.begin_write({attempts_.size(), round}, 0, path, rank.number, any_size(sizes), random_);
     done = one_in(4)   ? rename_to_single(rank, *file, number, status)
            : one_in(4) ? move_to_single(rank, *file, number, status)
                        : write_single_anew(rank, *file, number, status);
@@ -309,8 +309,7 @@ void CheckpointsWorld::look_at_singles() {
   const auto survey = surveyor_->look(run_.id);
   if (!survey) return;
   for (const checkpoint::Checkpoint& one : survey->checkpoints)
-    if (one.are_singles && one.run == run_.id)
-      for (const auto& [place, file] : one.files) promise_single(file, survey->versions);
+    if (one.are_singles && one.run == run_.id) promise_singles(one, survey->versions);
   if (surveyor_->look_at_versions()) drop_removed_singles(*survey);
 }
 
@@ -324,6 +323,13 @@ void CheckpointsWorld::drop_removed_singles(const checkpoint::Survey& survey) {
     (void)checkpoint::drop(files, run_.attempt, settings_);
     dropping_ = false;
   }
+}
+
+// By each look, and not the newest alone: what is dropped by one is older than all that are kept of what that one has seen.
+void CheckpointsWorld::promise_singles(const checkpoint::Checkpoint& all, const std::vector<catalog::FoundVersion>& versions) {
+  for (const auto& [place, file] : all.files) promise_single(file, versions);
+  for (const checkpoint::Protected& file : all.older)
+    if (file.readable) promise_single(file, versions);
 }
 
 void CheckpointsWorld::promise_single(const checkpoint::Protected& file, const std::vector<catalog::FoundVersion>& versions) {
@@ -362,6 +368,9 @@ void CheckpointsWorld::check_no_single_is_left() {
         const SinglesModel::File& file = singles_.files[manifest.version->file];
         const auto order = write ? file.writes.find(write->number) : file.writes.end();
         if (manifest.version->run != run_.id || order == file.writes.end()) continue;
+        if (const auto removed = file.kept_away({}); removed && order->second <= *removed)
+          return found(fmt::format("n{} keeps {} of {}, which was removed at {}", node + 1, text_of(order->second), manifest.version->file,
+                                   text_of(*removed)));
         const auto newer = std::distance(file.promised.upper_bound(order->second), file.promised.end());
         if (size_t(newer) >= keep_ && is_each_there(file, order->second))
           return found(fmt::format("n{} keeps {} of {}, which was dropped", node + 1, text_of(order->second), manifest.version->file));

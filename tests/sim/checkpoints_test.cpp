@@ -69,6 +69,7 @@ constexpr std::pair<Did, uint64_t> in_a_thousand[] = {
     {Did::files_packed, 200},
     {Did::packs_made_anew, 10},
     {Did::torn_updates_passed_over, 5},
+    {Did::files_of_many_rows, 100},
 };
 
 // Of those whose ranks write several files of a step. A job that dies leaves its last step unsaid.

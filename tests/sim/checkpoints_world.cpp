@@ -13,6 +13,7 @@
 #include "checkpoint/together.hpp"
 #include "checkpoint/unread.hpp"
 #include "checkpoint/updates.hpp"
+#include "engine/buffers.hpp"
 #include "layout/pack.hpp"
 
 namespace holdfast::sim {
@@ -50,6 +51,9 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, Family family)
   settings_.lock_patience_ms = family == Family::singles ? 1'000 : 100'000;
   packs_ = seed / 3 % 4 == (family == Family::rolled ? 2 : 1);
   if (!packs_) settings_.pack_below_bytes = 0;
+  streams_ = seed % 6 == 1 && (family == Family::of_ranks || family == Family::singles);
+  if (streams_) settings_.striping_unit = layout::min_unit_bytes;
+  bound_memory();
   site_.boot_id = [this] {
     const auto process = at_.find(Schedule::current_rank());
     return process == at_.end() ? "" : fmt::format("{}", boots_[process->second]);
@@ -74,6 +78,29 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, Family family)
   keep_ = 1 + random(2);
   ranks_ = 1 + uint32_t(random(3));
   counts_down_ = !is_of_slots() && naming_ != Naming::counted && one_in(4);
+}
+
+// Files of many rows pass through few of them. A process may have so much of content in hands, as much of redundancy (no scheme here has more of it), and the
+// rows that a reader holds for the next reads.
+void CheckpointsWorld::bound_memory() {
+  constexpr uint64_t content_bytes = 64 << 10, rows_of_a_reader = 8;
+  settings_.buffer_bytes = content_bytes;
+  const auto scheme = layout::Scheme::parse(*settings_.protect);
+  const uint64_t largest_row = is_shared() ? uint64_t(scheme->k) << 20 : 30'000;  // of what grows nobody knows how large it will be
+  const uint64_t unit_bytes = streams_ ? layout::min_unit_bytes : round_up(divide_up(largest_row, uint64_t(scheme->k)), layout::min_unit_bytes);
+  const uint64_t bound = 2 * content_bytes + rows_of_a_reader * uint64_t(scheme->width()) * unit_bytes;
+  schedule_.counted = engine::used_buffer_bytes;
+  schedule_.when_counted = [this, bound](int, int64_t holds) {
+    most_held_ = std::max(most_held_, holds);
+    if (holds > int64_t(bound)) found(fmt::format("a process has {} bytes of rows in memory, and {} are enough", holds, bound));
+  };
+}
+
+// Of what a rank writes at once: some fill a part of a row, and where rows are small some many of them.
+size_t CheckpointsWorld::any_size(std::span<const size_t> sizes) {
+  constexpr size_t of_many_rows = 400'000;
+  if (streams_ && one_in(6)) return count(Did::files_of_many_rows), of_many_rows;
+  return sizes[random(sizes.size())];
 }
 
 std::string CheckpointsWorld::run() {
@@ -230,12 +257,12 @@ bool CheckpointsWorld::attempt(bool calm) {
     if (one_in(5)) (void)drain_newest();
   }
   const bool killed = !calm && one_in(5);  // `run` itself: nobody drops, and nobody waits
-  end_protectors(!killed);
+  const auto unknown = end_protectors(!killed);
   if (!killed && is_shared()) {
     for (const std::string& remark : checkpoint::seal_left(run_, settings_, well)) note(remark);
     checkpoint::remove_left(run_.id, run_.attempt, settings_.local, settings_.deadline_ms);
   }
-  if (!killed && well && is_rolled()) (void)checkpoint::roll_ended(run_, settings_);
+  if (!killed && well && is_rolled()) (void)checkpoint::roll_ended(run_, settings_, unknown);
   if (!killed) look_and_tidy();
   if (killed) begin_run();
   if (calm && all_well()) check_calm_attempt(well);
@@ -313,12 +340,17 @@ void CheckpointsWorld::start_protector(int node) {
   count(Did::protectors_killed), ++deaths_;
 }
 
-void CheckpointsWorld::end_protectors(bool waits) {
+// The nodes whose protectors have died, and were not started anew.
+std::vector<std::string> CheckpointsWorld::end_protectors(bool waits) {
+  std::vector<std::string> unknown;
   for (ProtectorOf& one : protectors_) *one.over = true;
-  if (!waits) return count(Did::late_protectors, protectors_.size());
+  if (!waits) return count(Did::late_protectors, protectors_.size()), unknown;
   while (std::any_of(protectors_.begin(), protectors_.end(), [this](const ProtectorOf& one) { return !schedule_.has_ended(one.process); }))
     Schedule::yield(true);
+  for (const ProtectorOf& one : protectors_)
+    if (schedule_.is_dead(one.process)) unknown.push_back(site_.disks[size_t(one.node)].address);
   protectors_.clear();
+  return unknown;
 }
 
 // What a look says is whole for good is promised from then on. Then what is too old goes.
@@ -327,7 +359,8 @@ void CheckpointsWorld::look_and_tidy() {
   const auto all = surveyor_->look_at_versions();
   if (!all) return;
   for (const checkpoint::Checkpoint& one : *all)
-    if (one.run == run_.id && one.endures() && !one.are_singles) promise(one);
+    if (one.run == run_.id && one.are_singles) promise_singles(one, surveyor_->last_versions());
+    else if (one.run == run_.id && one.endures()) promise(one);
   for (const std::vector<layout::Manifest>& files : surveyor_->stores_of(to_drop(*all, run_.id, keep_))) {
     count(Did::versions_dropped, files.size());
     for (const layout::Manifest& old : files)
@@ -505,7 +538,7 @@ void CheckpointsWorld::settle_down() {
     if (!is_up(node) || site_.disks[size_t(node)].full) bring_back(node, one_in(4));
   for (int node = 0; node < int(site_.disks.size()); ++node) site_.heal(Site::gate_number(node));
   about_to_fail_.clear();
-  end_protectors(true);
+  (void)end_protectors(true);
   faults_ = 0;
   note("all nodes are back");
   begin_run();

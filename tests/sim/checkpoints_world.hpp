@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,7 @@ enum class Did : uint8_t {
   units_summed,
   files_packed,
   packs_made_anew,
+  files_of_many_rows,
   count,
 };
 inline constexpr const char* did_names[] = {"attempts",
@@ -119,7 +121,8 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "nodes that kept their units of a file made anew",
                                             "sums that nodes made of units",
                                             "files that share a protected file",
-                                            "such files that were made anew"};
+                                            "such files that were made anew",
+                                            "files of many rows"};
 static_assert(std::size(did_names) == size_t(Did::count));
 
 inline constexpr const char* directory_of_all = "/data/ck";
@@ -160,6 +163,8 @@ class CheckpointsWorld {
   void found(const std::string& what);
   bool failed() const { return !failure_.empty(); }
   void count(Did what, uint64_t times = 1) { done_[size_t(what)] += times; }
+  void bound_memory();
+  size_t any_size(std::span<const size_t> sizes);
 
   // The driver.
   void direct();
@@ -172,7 +177,7 @@ class CheckpointsWorld {
   void check_choice();
   void start_protectors();
   void start_protector(int node);
-  void end_protectors(bool waits);
+  std::vector<std::string> end_protectors(bool waits);
   void start_ranks();
   void look_and_tidy();
   void promise(const checkpoint::Checkpoint& one);
@@ -257,6 +262,7 @@ class CheckpointsWorld {
   void note_removed_singles(const checkpoint::Survey& survey);
   void look_at_singles();
   void drop_removed_singles(const checkpoint::Survey& survey);
+  void promise_singles(const checkpoint::Checkpoint& all, const std::vector<catalog::FoundVersion>& versions);
   void promise_single(const checkpoint::Protected& file, const std::vector<catalog::FoundVersion>& versions);
   void check_calm_singles();
   void check_no_single_is_left();
@@ -289,8 +295,10 @@ class CheckpointsWorld {
   Naming naming_;
   uint32_t ranks_ = 1;
   size_t keep_ = 1;
-  bool moves_ = false;  // files have another checkpoint's name first
-  bool packs_ = false;  // small files share protected files, and ranks their nodes
+  bool moves_ = false;     // files have another checkpoint's name first
+  bool packs_ = false;     // small files share protected files, and ranks their nodes
+  bool streams_ = false;   // some files have many rows
+  int64_t most_held_ = 0;  // by a process, in bytes of rows
   checkpoint::Run run_;
   uint64_t runs_ = 0;
   bool counts_down_ = false;

@@ -188,6 +188,7 @@ class Schedule {
   // Until all have ended.
   void run() {
     Schedule* const before = std::exchange(running(), this);
+    if (counted) counted_before_ = counted();
     while (!living_.empty()) {
       current_ = pick_or_be_stuck();
       home_.switch_to(*processes_[current_]->fiber);
@@ -291,6 +292,10 @@ class Schedule {
 
   uint64_t trace() const { return trace_; }  // differs where the order of turns did
 
+  // --- what a process holds of something that `counted` counts for all of them: what it has come to while that one ran
+  uint64_t (*counted)() = nullptr;
+  std::function<void(int process, int64_t holds)> when_counted;  // at each point where the turn may pass
+
  private:
   enum class State : uint8_t { ready, meeting, ended };
   struct Process {
@@ -302,6 +307,7 @@ class Schedule {
     int patience = 0;        // turns that it leaves to others, having found something busy
     int stopped = 0;         // turns until it goes on
     int64_t calls_left = 0;  // until it is killed; 0: lives
+    int64_t holds = 0;       // of what is counted
     std::vector<int> group;  // the others
     std::vector<std::function<void()>> at_death;
   };
@@ -328,8 +334,15 @@ class Schedule {
     while (processes_[*at]->of != me().of);
     switch_to(*at);
   }
+  void count() {
+    if (!counted) return;
+    const uint64_t now = counted();
+    mine().holds += int64_t(now - std::exchange(counted_before_, now));
+    when_counted(me().of, mine().holds);
+  }
   void switch_to(int next) {
     if (next == current_) return;
+    count();
     Fiber& from = *me().fiber;
     current_ = next;
     from.switch_to(*processes_[next]->fiber);
@@ -341,6 +354,7 @@ class Schedule {
   }
 
   void let_another(bool waits) {
+    count();
     if (mine().dead) return;
     if (waits) me().patience = turns_of_patience;
     else if (stay_ && random_() % 8 < stay_) return;
@@ -381,6 +395,7 @@ class Schedule {
     }
     process.state = State::ended;
     process.at_death.clear();
+    schedule.count();
     process.fiber->switch_to(schedule.home_);
     std::abort();
   }
@@ -430,6 +445,7 @@ class Schedule {
   std::mt19937_64 random_;
   unsigned stay_;
   int current_ = -1;
+  uint64_t counted_before_ = 0;
   uint64_t trace_ = 14695981039346656037u;
 };
 

@@ -512,7 +512,7 @@ class Attempts {
     const int ended_with = attempt(beginning), code = code_of_ranks(ended_with, caretaker.has_seen_ranks());
     failed_on_ = protectors.finish();
     seal_shared(code == 0);
-    if (code == 0) end_checkpoints();
+    if (code == 0) end_checkpoints(protectors.died());
     checkpoint::remove_left(run_.id, run_.attempt, settings_.local, settings_.deadline_ms);
     caretaker.finish();
     if (caretaker.seen()) see(seen_, *caretaker.seen());
@@ -561,10 +561,10 @@ class Attempts {
   }
 
   // All ranks have ended well: nobody writes more of any checkpoint. Where files complete them nothing else does.
-  void end_checkpoints() const {
+  void end_checkpoints(const std::vector<std::string>& unknown) const {
     const auto patterns = checkpoint::Patterns::resolve(settings_.checkpoint, settings_.complete);
     if (!patterns || !patterns->are_rolled() || patterns->have_completing()) return;
-    for (const Status& remark : checkpoint::roll_ended(run_, settings_)) say("holdfast: {}\n", remark.sentence());
+    for (const Status& remark : checkpoint::roll_ended(run_, settings_, unknown)) say("holdfast: {}\n", remark.sentence());
   }
 
   // What was being drained when the others went, at the attempt's end, is too old by now as well.

@@ -174,6 +174,7 @@ std::vector<std::string> Protectors::finish() {
       one.held.reset();
       if (one.process > 0) return false;
     }
+    if (died && !one.killed) died_.push_back(one.node);
     if (one.status != std::optional(0) && !one.killed) failed.push_back(one.node);
     return true;
   };

@@ -24,7 +24,8 @@ class Protectors {
   // They end when everything that is closed is protected, or cannot be, or their node has not answered for some deadlines. The addresses of those
   // that did not manage all of it.
   std::vector<std::string> finish();
-  void kill(const std::string& node);  // of that address, as its node's loss would
+  const std::vector<std::string>& died() const { return died_; }  // of these the ones that have said nothing at their end, when all have finished
+  void kill(const std::string& node);                             // of that address, as its node's loss would
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -46,6 +47,7 @@ class Protectors {
   std::mutex mutex_;  // of who ends them, who kills one, and who starts one anew
   std::vector<One> all_;
   bool finishing_ = false;
+  std::vector<std::string> died_;
   std::map<std::string, std::string> orders_;  // by address
   uint64_t deadline_ms_ = 0;
 };

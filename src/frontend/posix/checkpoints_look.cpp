@@ -9,6 +9,7 @@
 #include "checkpoint/ahead.hpp"
 #include "checkpoint/attempt.hpp"
 #include "checkpoint/drain.hpp"
+#include "checkpoint/elsewhere.hpp"
 #include "checkpoint/leftovers.hpp"
 #include "checkpoint/protect.hpp"
 #include "frontend/posix/checkpoints_state.hpp"
@@ -21,6 +22,15 @@ bool Checkpoints::State::is_visible(const layout::Version& version, const std::s
   return version.run == run.id && !version.roll && ((from && !beside.contains(version.file)) || version.attempt == run.attempt);
 }
 
+// Its older versions have the same name, and other ranks write it: alone, or together, of which only those that were there are told.
+bool Checkpoints::State::may_be_outdated(const File& file, const LocalFile& here) const {
+  using checkpoint::State;
+  const bool is_own = patterns.have_rank(file.named.part) && file.named.rank == rank;
+  const bool is_finished = here.state == State::restored || here.state == State::kept || here.state == State::twin;
+  if (is_of_all(file)) return is_finished || here.state == State::failed;
+  return here.state == State::restored && !is_own;
+}
+
 // What this attempt began with was whole. While a version is made anew a look may miss both, and nodes may answer late: looks until that `suffices`.
 Result<Checkpoints::State::Found> Checkpoints::State::look_at_versions(const std::function<bool(const Found&)>& suffices) {
   constexpr int most_looks = 5;
@@ -31,13 +41,24 @@ Result<Checkpoints::State::Found> Checkpoints::State::look_at_versions(const std
   }
 }
 
-// Of how many versions there should be nobody knows: an older one, or none, is no answer of a look that may have missed the newest.
+// Of how many versions there should be nobody knows: an older one, or none, is no answer of a look that may have missed the newest. So it is where the newest cannot
+// be read: it may be what gives way to the one that was made anew of it, on nodes that were asked before.
 Result<Checkpoints::State::Found> Checkpoints::State::look_for_single(const File& file) {
   constexpr int most_looks = 5;
   for (int looks = 1;; ++looks) {
     auto found = versions.look(settings.local, settings.deadline_ms);
-    if (!found || looks == most_looks || !versions.may_miss(file.path)) return found;
+    if (!found || looks == most_looks || !(versions.may_miss(file.path) || lacks_newest(*found, file))) return found;
   }
+}
+
+// Whether there is a version that cannot be read, and none as new that can.
+bool Checkpoints::State::lacks_newest(const Found& found, const File& file) const {
+  const auto number = [](const catalog::FoundVersion& one) { return std::make_pair(one.manifest.version->attempt, one.manifest.version->number); };
+  const catalog::FoundVersion* const best = newest_of(found, file, {});
+  return std::any_of(found.begin(), found.end(), [&](const catalog::FoundVersion& one) {
+    const layout::Version& version = *one.manifest.version;
+    return version.run == run.id && version.file == file.path && !one.readable() && (!best || !best->readable() || number(*best) < number(one));
+  });
 }
 
 // How many files there should be that are protected one by one nobody knows: what an attempt has begun with goes where all is written anew, or removed.
@@ -171,9 +192,23 @@ bool Checkpoints::State::is_put_back(const std::string& path) {
   return drained && !*drained;
 }
 
+// Of files that are protected one by one. This node may have been cut off when another one removed some: then it has no notes of that. It would show them, and what
+// is written anew would get a number of before the removal, and go with what was removed.
+void Checkpoints::State::learn_of_removals() {
+  if (!patterns.are_single()) return;
+  const Listed here = files.listed();
+  for (const auto& [file, name] : checkpoint::removed_elsewhere(node, run, settings)) {
+    const auto hidden = here.hidden_number(file);
+    const bool is_known = (hidden && *hidden >= name.number) || here.last_number(file) > name.number;
+    if (!is_known) (void)files.hide(name);
+  }
+}
+
 Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, bool fetches) {
   auto here = files.newest(file.path);
   if (here && !may_be_outdated(file, *here)) return Sight{Sight::local, files.path(here->state, here->name)};
+  learn_of_removals();
+  here = patterns.are_single() ? files.newest(file.path) : here;
   const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
   if (hidden && !is_of_all(file)) return Sight{Sight::absent, ""};
   auto manifest = in_pool(file);
@@ -229,6 +264,7 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
     for (const checkpoint::SharedFile& one : *shared) add(one.name.file, listing.names);
   }
   const bool resumes = state_->resumes_now();
+  state_->learn_of_removals();
   const auto here = resumes ? checkpoint::LocalFiles::Seen() : state_->files.see();
   for (const std::string& file : here.there) add(file, listing.names);
   for (const auto& [file, number] : here.removed)

@@ -67,14 +67,7 @@ struct Checkpoints::State {
   std::string path_by_last_directory(const std::string& path);
 
   bool is_visible(const layout::Version& version, const std::set<std::string>& beside) const;
-  // Its older versions have the same name, and other ranks write it: alone, or together, of which only those that were there are told.
-  bool may_be_outdated(const File& file, const LocalFile& here) const {
-    const bool is_own = patterns.have_rank(file.named.part) && file.named.rank == rank;
-    const bool is_finished =
-        here.state == checkpoint::State::restored || here.state == checkpoint::State::kept || here.state == checkpoint::State::twin;
-    if (is_of_all(file)) return is_finished;
-    return here.state == checkpoint::State::restored && !is_own;
-  }
+  bool may_be_outdated(const File& file, const LocalFile& here) const;
   using Listed = checkpoint::LocalFiles::Listed;
   bool is_shared(const File& file) const { return patterns.are_shared(file.named.part) || together.contains(file.path); }
   bool is_of_all(const File& file) const { return is_shared(file) || !patterns.have_rank(file.named.part); }
@@ -90,6 +83,7 @@ struct Checkpoints::State {
   uint32_t number_here(const layout::Version& version) const { return version.attempt == run.attempt ? version.number : 0; }
   using Found = std::vector<catalog::FoundVersion>;
   Result<Found> look_for_single(const File& file);
+  bool lacks_newest(const Found& found, const File& file) const;
   Result<Found> look_at_versions(const std::function<bool(const Found&)>& suffices);
   bool is_of_beginning(const File& file) const {
     return run.from && !run.from->drained && (!patterns.have_step() || run.from->step == file.named.step);
@@ -104,6 +98,7 @@ struct Checkpoints::State {
   void note_opened(const File& file);  // under its lock
   Status restore_newest(const File& file, layout::Manifest manifest);
   bool is_put_back(const std::string& path);
+  void learn_of_removals();
   Result<Sight> look_locked(const File& file, bool fetches = true);
   Result<Sight> look_to_write(const File& file, int flags, Listed& here);
   Result<catalog::Descriptor> open_seen(const File& file, Sight sight);
