@@ -95,18 +95,27 @@ std::optional<int> descriptor_of_awaited_lock(const std::string& waits_in) {
   return waits ? std::optional(int(fd)) : std::nullopt;
 }
 
-bool IdleThreads::are_all_but(int known, bool files_count) {
+template <class Idle>
+bool IdleThreads::look(const std::set<int>& known, Idle is_idle) {
   std::map<int, std::string> now;
   bool idle = true;
   for (int thread : numbers_in("/proc/self/task")) {
-    if (thread == known || is_quiet_thread(thread)) continue;
+    if (known.contains(thread) || is_quiet_thread(thread)) continue;
     std::string waits_in = where_it_waits(::getpid(), thread);
     const auto last = waited_in_.find(thread);
-    idle &= !waits_in.empty() && !(files_count && is_busy_with_a_file(waits_in)) && last != waited_in_.end() && last->second == waits_in;
+    idle &= !waits_in.empty() && is_idle(waits_in) && last != waited_in_.end() && last->second == waits_in;
     now.emplace(thread, std::move(waits_in));
   }
   waited_in_ = std::move(now);
   return idle;
+}
+
+bool IdleThreads::are_all_but(int known, bool files_count) {
+  return look({known}, [=](const std::string& waits_in) { return !files_count || !is_busy_with_a_file(waits_in); });
+}
+
+bool IdleThreads::all_but_these_wait_for_threads(const std::set<int>& known) {
+  return look(known, [](const std::string& waits_in) { return std::strtol(waits_in.c_str(), nullptr, 10) == SYS_futex; });
 }
 
 std::string child_waits_for_lock_of(int twin) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace holdfast::redundant {
@@ -18,10 +19,15 @@ class IdleThreads {
   // Each but `known`, which waits for a twin (0: all), has waited in one call since it was asked last: nothing but somebody else's call wakes it. The idle
   // threads of a library are so. `files_count`: one that waits for a file or a child ends by itself, and is not idle.
   bool are_all_but(int known, bool files_count = false);
+  // Each but these has waited for another thread of this process since it was asked last.
+  bool all_but_these_wait_for_threads(const std::set<int>& known);
   // Nobody asks for now: what was seen is too old to tell who has waited since.
   void forget() { waited_in_.clear(); }
 
  private:
+  template <class Idle>
+  bool look(const std::set<int>& known, Idle is_idle);
+
   std::map<int, std::string> waited_in_;
 };
 

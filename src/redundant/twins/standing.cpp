@@ -41,9 +41,13 @@ void Twins::wait_at(uint64_t subject, uint64_t number, const std::function<std::
   Standing there{subject, number, what == nullptr, {}};
   if (!stands_.there.is_at(there)) stands_ = {std::move(there), nullptr, clock_ms(), false};
   stands_.what = what;
+  static constinit thread_local int thread __attribute__((tls_model("initial-exec"))) = 0;
+  if (thread == 0) thread = int(syscall(SYS_gettid));
+  standing_.insert(thread);
   stands_.now = true;
   wait_for_more(lock);
-  stands_.now = false;
+  standing_.erase(thread);
+  stands_.now = false;  // others that wait wake as well, and say so again
 }
 
 // Where it has what it waits for by now, its thread is about to go on.
@@ -55,9 +59,10 @@ bool Twins::stands_still() const {
 }
 
 // One thread alone calls, and the others are idle: a thread that has never called and computes could come to any place. Threads are looked at only where
-// somebody waits.
+// somebody waits. Where several call nothing is proven: that they all wait is told, no more.
 bool Twins::look_whether_all_stand() {
   const int waiting = stands_.now ? -1 : team_that_waits_for_this();
+  if (callers_ > 1 && stands_.now) return idle_threads_.all_but_these_wait_for_threads(standing_) && stands_still();
   if (callers_ != 1 || (!stands_.now && waiting < 0)) return idle_threads_.forget(), false;
   if (!idle_threads_.are_all_but(stands_.now ? int(their_numbers_) : 0)) return false;
   if (!stands_.now) return look_at_children(waiting), false;

@@ -281,6 +281,7 @@ class Twins final : public Replica, public Sharing {
     bool now = false;
     uint32_t told_epoch = ~uint32_t(0), reported_epoch = ~uint32_t(0);
   } stands_;
+  std::set<int> standing_;  // the threads that wait for twins now
   // The other call that it is in, where that is one of other ranks, and since when all its threads have waited there.
   std::function<OtherCall()> other_call_;
   OtherCall in_other_call_;
