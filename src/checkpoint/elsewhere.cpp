@@ -74,8 +74,12 @@ Elsewhere look_elsewhere(const std::string& file, const std::string& own, const 
   return found;
 }
 
-std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::vector<State>& states, const std::string& own, const Run& run,
-                                            const Settings& settings) {
+namespace {
+
+// Of users' files that `is_meant`.
+template <class IsMeant>
+std::vector<FoundElsewhere> find_elsewhere(const std::vector<State>& states, const std::string& own, const Run& run, const Settings& settings,
+                                           IsMeant is_meant) {
   using All = std::vector<FoundElsewhere>;
   const auto look = [=](target::Target& target, const std::string& address, const std::string& below) {
     All here;
@@ -83,7 +87,7 @@ std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::
       const auto names = target.list(fmt::format("{}/{}", below, state_name(state)));
       if (!names) continue;
       for (const std::string& text : *names)
-        if (auto name = decode_local_name(text); name && name->file == file && name->kind == LocalName::of_user)
+        if (auto name = decode_local_name(text); name && name->kind == LocalName::of_user && is_meant(*name))
           here.push_back({address, {state, std::move(*name)}});
     }
     return here;
@@ -93,22 +97,26 @@ std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::
   return found;
 }
 
+// A protector that begins anew gives back what the one before has taken.
+std::vector<State> not_protected_yet() { return {State::closed, State::protecting, State::closed}; }
+
+}  // namespace
+
+std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::vector<State>& states, const std::string& own, const Run& run,
+                                            const Settings& settings) {
+  return find_elsewhere(states, own, run, settings, [file](const LocalName& name) { return name.file == file; });
+}
+
+std::vector<FoundElsewhere> closed_elsewhere(const std::string& own, const Run& run, const Settings& settings) {
+  return find_elsewhere(not_protected_yet(), own, run, settings, [](const LocalName&) { return true; });
+}
+
 std::map<std::string, LocalName> removed_elsewhere(const std::string& own, const Run& run, const Settings& settings) {
-  using Names = std::vector<LocalName>;
-  const auto look = [](target::Target& target, const std::string&, const std::string& below) {
-    Names here;
-    const auto names = target.list(fmt::format("{}/{}", below, state_name(State::hidden)));
-    if (!names) return here;
-    for (const std::string& text : *names)
-      if (auto name = decode_local_name(text)) here.push_back(std::move(*name));
-    return here;
-  };
   std::map<std::string, LocalName> removed;
-  for (const Names& here : ask_others<Names>(own, run, settings, look))
-    for (const LocalName& name : here) {
-      const auto [at, first] = removed.emplace(name.file, name);
-      if (!first && at->second.number < name.number) at->second = name;
-    }
+  for (const auto& [address, one] : find_elsewhere({State::hidden}, own, run, settings, [](const LocalName&) { return true; })) {
+    const auto [at, first] = removed.emplace(one.name.file, one.name);
+    if (!first && at->second.number < one.name.number) at->second = one.name;
+  }
   return removed;
 }
 
@@ -120,9 +128,19 @@ Status refuse_beside(const std::string& node, const std::string& file) {
                 EBUSY);
 }
 
-void wait_for_coming(const std::string& file, const std::string& own, const Run& run, const Settings& settings) {
+Status refuse_coming(const std::string& node, const std::string& file) {
+  return Status(Kind::busy,
+                fmt::format("{} was closed on node {} and is not protected yet: see what keeps it with 'holdfast checkpoints'", file, node), EBUSY);
+}
+
+std::string wait_for_coming(const std::string& file, const std::string& own, const Run& run, const Settings& settings) {
   const auto until = catalog::environment().now() + std::chrono::milliseconds(settings.lock_patience_ms);
-  while (!look_elsewhere(file, own, run, settings).coming.empty() && catalog::environment().now() < until) catalog::environment().wait(between_looks);
+  for (;;) {
+    const auto coming = files_elsewhere(file, not_protected_yet(), own, run, settings);
+    if (coming.empty()) return "";
+    if (catalog::environment().now() >= until) return node_of(coming.front().address);
+    catalog::environment().wait(between_looks);
+  }
 }
 
 Status wait_for_others(const std::string& file, const std::string& own, const Run& run, const Settings& settings) {
@@ -131,10 +149,7 @@ Status wait_for_others(const std::string& file, const std::string& own, const Ru
     const Elsewhere now = look_elsewhere(file, own, run, settings);
     if (!now.writing.empty()) return refuse_beside(now.writing, file);
     if (now.coming.empty()) return {};
-    if (catalog::environment().now() >= until)
-      return Status(Kind::busy,
-                    fmt::format("{} was closed on node {} and is not protected yet: see what keeps it with 'holdfast checkpoints'", file, now.coming),
-                    EBUSY);
+    if (catalog::environment().now() >= until) return refuse_coming(now.coming, file);
     catalog::environment().wait(between_looks);
   }
 }

@@ -27,9 +27,12 @@ std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::
 std::map<std::string, LocalName> removed_elsewhere(const std::string& own, const Run& run, const Settings& settings);
 // Until it is protected where it was closed, so that this node goes on from there. Kind::busy where it is open on another node, or that takes too long.
 Status wait_for_others(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
-// Until nothing of it is on its way on other nodes: who removes it, or renames another one to it, comes after what was closed there. What takes too long
-// is not waited for.
-void wait_for_coming(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
+// Until nothing of it is on its way on other nodes: who reads or removes it, or renames another one to it, comes after what was closed there. What takes too
+// long is not waited for; its node.
+std::string wait_for_coming(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
 Status refuse_beside(const std::string& node, const std::string& file);
+Status refuse_coming(const std::string& node, const std::string& file);
+// What those nodes have closed, and not protected yet.
+std::vector<FoundElsewhere> closed_elsewhere(const std::string& own, const Run& run, const Settings& settings);
 
 }  // namespace holdfast::checkpoint

@@ -55,12 +55,13 @@ class CheckpointTest(CommandTest):
         os.mkdir(self.path("ck"))
         self.addCleanup(lambda: self.holdfast("agents", "stop", expect=None))
 
-    def run_job(self, script, *options, nodes=6, scheme="rs:4+2", ranks=1, expect=0, pattern=PATTERN):
-        """Each rank is the script in a shell of its own, with RANK and the launcher's variables, one after another."""
+    def run_job(self, script, *options, nodes=6, scheme="rs:4+2", ranks=1, expect=0, pattern=PATTERN, at_once=False):
+        """Each rank is the script in a shell of its own, with RANK and the launcher's variables, one after another unless `at_once`."""
+        end = "&" if at_once else "|| exit $?"
         launcher = self.path("launch")
         with open(launcher, "w") as file:
             file.write("#!/bin/sh\nexport PMI_SIZE=" + str(ranks) + "\nfor RANK in $(seq 0 " + str(ranks - 1) + "); do\n"
-                       "  export RANK PMI_RANK=$RANK; sh -c \"$1\" || exit $?\ndone\n")
+                       f"  export RANK PMI_RANK=$RANK; sh -c \"$1\" {end}\ndone\nwait\n")
         os.chmod(launcher, 0o755)
         return self.holdfast("run", "--simulate-nodes", str(nodes), "--protect", scheme, "--checkpoint", pattern, "--library", "posix", *options, "--",
                              launcher, script, expect=expect)

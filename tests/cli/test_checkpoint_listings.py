@@ -48,11 +48,21 @@ class CheckpointListings(CheckpointTest):
             """ + self.ways(), "--keep", "9")
         self.assertEqual(self.assert_all_show(["ck.1.0", "ck.3.0", "ck.4.0", "plain"]), ["4", "6", "0"])
 
-    def test_what_other_nodes_have_written_is_listed_once_it_is_protected(self):
+    def test_what_other_nodes_have_written_is_listed(self):
         self.run_job("""echo $RANK > ck/ck.1.$RANK; [ $RANK = 1 ] || exit 0
             for i in $(seq 100); do [ -e ck/ck.1.0 ] && break; sleep 0.1; done
             """ + self.ways(), ranks=2)
         self.assert_all_show(["ck.1.0", "ck.1.1"])
+
+    def test_what_another_node_has_closed_is_there_at_once(self):
+        """Long before it is protected, and so is what is written to its name again."""
+        self.run_job("""until_there() { until [ -e $1 ]; do sleep 0.01; done; }
+            for turn in 1 2 3; do
+              if [ $RANK = 0 ]; then head -c 40000000 /dev/urandom > ck/ck.1.0; touch closed$turn; md5sum < ck/ck.1.0 >> wrote; until_there read$turn
+              else until_there closed$turn; ls ck > listed$turn; md5sum < ck/ck.1.0 >> read; touch read$turn; fi
+            done; [ $RANK = 0 ] || echo mine > ck/ck.1.1""", "--drain", "none", ranks=2, at_once=True)
+        self.assertEqual(self.read("read"), self.read("wrote"))
+        self.assertEqual([self.read(f"listed{turn}") for turn in (1, 2, 3)], ["ck.1.0\n"] * 3)
 
     def test_after_a_restart_only_the_checkpoint_is_listed_that_it_began_with(self):
         with open(self.path("ck/ck.7.0"), "w") as older:

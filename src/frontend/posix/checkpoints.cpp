@@ -301,6 +301,7 @@ Result<std::optional<LocalName>> Checkpoints::State::begin(const File& file, int
 int Checkpoints::open_alone(const File& file, int flags, mode_t mode, Status& status) {
   const bool may_be_others = state_->may_be_others(file);
   if (may_be_others) status = checkpoint::wait_for_others(file.path, state_->node, state_->run, state_->settings);
+  else if (!state_->decides_here(file, flags)) status = state_->wait_to_see(file);
   if (!status) return errno = status.to_errno(), -1;
   std::lock_guard lock(state_->mutex);
   for (int turn = 1;; ++turn) {
@@ -605,7 +606,7 @@ Status Checkpoints::State::link_to_closed(const LocalName& name, const std::stri
 
 // What another node has closed comes before what this one does with the name. It has a number when it is protected.
 void Checkpoints::State::wait_for_coming(const File& file) const {
-  if (may_be_others(file) && !patterns.are_shared(file.named.part) && run.teams == 1) checkpoint::wait_for_coming(file.path, node, run, settings);
+  if (may_be_others(file) && !patterns.are_shared(file.named.part) && run.teams == 1) (void)checkpoint::wait_for_coming(file.path, node, run, settings);
 }
 
 Status Checkpoints::take_alone(const std::string& plain, const File& to) {

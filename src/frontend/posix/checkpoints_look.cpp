@@ -234,6 +234,19 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, boo
   return shown ? Result<Sight>(Sight{shown->has(file.path) ? Sight::as_without : Sight::absent, ""}) : shown.status();
 }
 
+// What another node has closed is to be seen here (close-to-open), and is as soon as it is protected. What is told here asks no other node.
+Status Checkpoints::State::wait_to_see(const File& file) {
+  {
+    std::lock_guard lock(mutex);
+    if (is_shared(file)) return {};
+    const auto here = files.newest(file.path);
+    const bool is_told_here = here ? !may_be_outdated(file, *here) : files.hidden_number(file.path) && !is_of_all(file);
+    if (is_told_here) return {};
+  }
+  const std::string left = checkpoint::wait_for_coming(file.path, node, run, settings);
+  return left.empty() ? Status() : checkpoint::refuse_coming(left, file.path);
+}
+
 Result<Checkpoints::Sight> Checkpoints::look_alone(const File& file, bool fetches) {
   const auto shared = find_shared(file);
   if (!shared) return shared.status();
@@ -241,6 +254,7 @@ Result<Checkpoints::Sight> Checkpoints::look_alone(const File& file, bool fetche
     const auto bytes = state_->size_of(**shared);
     return bytes ? stand_in_for(**shared, *bytes) : bytes.status();
   }
+  HF_TRY(state_->wait_to_see(file));
   std::lock_guard lock(state_->mutex);
   return state_->look_locked(file, fetches);
 }
@@ -250,6 +264,10 @@ bool Checkpoints::may_lie_below(const std::string& directory) const { return sta
 
 Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string& directory) {
   if (!state_->patterns.may_lie_in(directory)) return std::optional<Listing>();
+  // Before those that are protected: what goes from one to the other is seen.
+  const bool resumes = state_->resumes_now();
+  const auto closed = resumes ? std::vector<checkpoint::FoundElsewhere>()
+                              : checkpoint::closed_elsewhere(state_->node, state_->run, state_->settings);
   std::lock_guard lock(state_->mutex);
   auto shown = state_->plain.shown();
   if (!shown) return shown.status();
@@ -263,7 +281,6 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
     if (!shared) return shared.status();
     for (const checkpoint::SharedFile& one : *shared) add(one.name.file, listing.names);
   }
-  const bool resumes = state_->resumes_now();
   state_->learn_of_removals();
   const auto here = resumes ? checkpoint::LocalFiles::Seen() : state_->files.see();
   for (const std::string& file : here.there) add(file, listing.names);
@@ -277,6 +294,9 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
       const auto removed = here.removed.find(version.file);
       if (removed == here.removed.end() || state_->number_here(version) > removed->second) add(version.file, listing.names);
     }
+  for (const auto& [address, one] : closed)
+    if (const auto removed = here.removed.find(one.name.file); removed == here.removed.end() || one.name.number > removed->second)
+      add(one.name.file, listing.names);
   return std::optional(std::move(listing));
 }
 
@@ -306,6 +326,7 @@ Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File&
   const auto shared = find_shared(file);
   if (!shared) return shared.status();
   if (*shared) return std::optional((*shared)->manifest);
+  if (!state_->patterns.have_rank(file.named.part)) HF_TRY(state_->wait_to_see(file));
   std::lock_guard lock(state_->mutex);
   const auto here = state_->files.newest(file.path);
   const bool may_be_older = here && state_->may_be_outdated(file, *here);

@@ -149,6 +149,7 @@ struct Checkpoints::State {
   Status link_to_closed(const LocalName& name, const std::string& from) const;
   bool open_elsewhere(const LocalName& name) const;
   void wait_for_coming(const File& file) const;
+  Status wait_to_see(const File& file);
   const std::string& who();
   bool is_own(const Written& one) const { return one.process == ::getpid(); }
   std::string hand_over_note() { return fmt::format("{}/handed.{}", files.directory(), who()); }
