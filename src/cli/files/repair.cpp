@@ -81,7 +81,7 @@ void print_report(const engine::FileRepair& r) {
   else if (r.written_anew)
     show("  written anew over {}, for too few were free to take the places of those that are lost\n", plural(r.written_anew, "node"));
   else if (!r.stopped) show("  no unit had to be rebuilt\n");
-  if (r.records_rewritten) show("  rewrote the checksums of {}\n", plural(r.records_rewritten, "row"));
+  if (r.records_rewritten) show("  rewrote {} of checksums, one of each row and target\n", plural(r.records_rewritten, "record"));
   if (!r.lost_rows.empty())
     show(
         "  {} cannot be rebuilt from what is reachable, the first is row {}: bring a lost target back and "
