@@ -12,6 +12,7 @@ import unittest
 from replicated import ReplicatedTest
 
 SLOW = os.path.join(os.path.dirname(__file__), "slow_checkpoint.c")
+RENAMED = os.path.join(os.path.dirname(__file__), "renamed_directories.c")
 JACOBI = os.path.join(os.path.dirname(__file__), "../../examples/jacobi_checkpoint.c")
 PATTERN = "ck/ck.{step}.{rank}"
 STEPS, EVERY = "60", "10"
@@ -234,6 +235,39 @@ class CheckpointReplicas(ReplicatedTest):
                 self.fail(f"the job has ended before: {job.communicate()}")
             time.sleep(0.05)
         self.fail("it does not catch up")
+
+    def renamed(self, flavour, launcher, steps):
+        """The program that renames directories, what it prints, and its last files."""
+        program = self.path(f"renamed.{flavour}")
+        subprocess.run([f"mpicc.{flavour}", "-O2", "-o", program, RENAMED], check=True)
+        self.begin_anew()
+        native = subprocess.run([*launcher, program, steps, "0"], cwd=self.dir, env=self.env, capture_output=True, text=True, check=True, timeout=60)
+        files = [self.bytes_of(f"ck/{steps}/part.{rank}") for rank in (0, 1)]
+        self.begin_anew()
+        return program, native.stdout, files
+
+    def check_renamed(self, out, err, native, files, steps):
+        self.assertEqual((out, [self.bytes_of(f"ck/{steps}/part.{rank}") for rank in (0, 1)]), (native, files), err)
+        self.assertNotIn("plain file", err)
+        self.assertEqual({step: (c["state"], c["files"]) for step, c in self.standings().items()},
+                         {int(steps): ("whole", 2), int(steps) - 1: ("superseded", 2)}, err)
+
+    def test_files_whose_directory_gets_its_name_by_a_rename_are_protected_once(self):
+        options = ["--simulate-nodes", "6", "--protect", "rs:2+1", "--checkpoint", "ck/{step}/part.{rank}"]
+        for flavour, launcher in self.launchers():
+            program, native, files = self.renamed(flavour, launcher, "4")
+            with self.subTest(flavour=flavour):
+                done = self.replicas(*options, "--", *launcher, program, "4", "0")
+                self.check_renamed(done.stdout, done.stderr, native, files, "4")
+            program, native, files = self.renamed(flavour, launcher, "12")
+            for team, rank in ((0, 0), (1, 0), (0, 1)):
+                with self.subTest(flavour=flavour, team=team, rank=rank):
+                    self.begin_anew()
+                    job = self.start(*options, "--relaunch", "1", "--", *launcher, program, "12", "300000")
+                    self.kill_when(team, rank, lambda: os.path.exists(self.path("ck/tmp.4")))
+                    out, err = self.finish(job)
+                    self.assertRegex(err, f"rank {rank} of team {team} .* has died")
+                    self.check_renamed(out, err, native, files, "12")
 
     # ------------------------------------------------------------------------------------------------ what cannot be
 

@@ -151,6 +151,8 @@ class Checkpoints {
   bool shows_plain(const File& file) const;
   // A file that the program has written elsewhere gets a checkpoint's name.
   Status take(const std::string& plain, const File& to);
+  // The files of a directory that has got its name, which this process found: in a redundant job those that its first replica has found.
+  std::vector<std::string> files_of_directory(const std::string& directory, std::vector<std::string> found) const;
 
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;

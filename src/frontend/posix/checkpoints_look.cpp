@@ -266,8 +266,7 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
   if (!state_->patterns.may_lie_in(directory)) return std::optional<Listing>();
   // Before those that are protected: what goes from one to the other is seen.
   const bool resumes = state_->resumes_now();
-  const auto closed = resumes ? std::vector<checkpoint::FoundElsewhere>()
-                              : checkpoint::closed_elsewhere(state_->node, state_->run, state_->settings);
+  const auto closed = resumes ? std::vector<checkpoint::FoundElsewhere>() : checkpoint::closed_elsewhere(state_->node, state_->run, state_->settings);
   std::lock_guard lock(state_->mutex);
   auto shown = state_->plain.shown();
   if (!shown) return shown.status();

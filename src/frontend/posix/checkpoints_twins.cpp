@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -249,6 +250,22 @@ Status Checkpoints::remove(const File& file) {
   std::lock_guard lock(state_->mutex);
   if (name && node != state_->node) (void)state_->files.hide(*name);
   return {};
+}
+
+// Replicas list it at different times, and what is taken goes from there.
+std::vector<std::string> Checkpoints::files_of_directory(const std::string& directory, std::vector<std::string> found) const {
+  redundant::Replica* const replica = state_->replica();
+  if (!replica) return found;
+  const OfCopies claim{.call = Call::look, .what = "a look for the files in it"};
+  const Outcome outcome = file::once_of_copies(*replica, directory, claim, [&](bool) {
+    std::string names;
+    for (const std::string& name : found) names += name + '\0';
+    return Outcome{.payload = redundant::bytes_of(names)};
+  });
+  found.clear();
+  std::istringstream names{std::string(redundant::text_of(outcome.payload))};
+  for (std::string name; std::getline(names, name, '\0');) found.push_back(name);
+  return found;
 }
 
 // Each has a copy before the leader may count, for the plain file goes then.

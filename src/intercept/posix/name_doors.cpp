@@ -190,22 +190,19 @@ void take_where_it_lies(const std::string& path) {
   const Status taken = all.take(path, *goal);
   if (!taken) return complain(path, taken.sentence() + "; it stays a plain file");
   wait_for_protection(goal->path);
-  (void)real().unlinkat(AT_FDCWD, path.c_str(), 0);
+  (void)as_one(Call::unlink, AT_FDCWD, path.c_str(), "", ENOENT, [&] { return real().unlinkat(AT_FDCWD, path.c_str(), 0); });
 }
 
 // Programs write a checkpoint's directory under another name, and rename it when it is complete (`chk00010.temp`): as if each file in it got its name
-// alone. Replicas list it at different times, and some of them would find less.
+// alone.
 void take_files_of(int directory, const char* path) {
-  const std::vector<std::string> files = plain_files_named_so(directory, path);
-  if (files.empty()) return;
+  Checkpoints* const all = Checkpoints::of_process(settings());
+  if (!all) return;
+  std::vector<std::string> files = plain_files_named_so(directory, path);
   const OurCode ours_now;
-  if (!holdfast::redundant::Replica::now()) {
-    for (const std::string& file : files) take_where_it_lies(file);
-    return;
-  }
-  complain(
-      full_path(directory, path),
-      "the files in it are no checkpoints, for with --replicas a rename of their directory makes none: write them there, or rename each of them");
+  const std::string full = holdfast::catalog::absolute_path(full_path(directory, path));
+  if (auto* const replica = holdfast::redundant::Replica::now(); replica && is_each_replicas_own(*replica, full)) return;
+  for (const std::string& file : all->files_of_directory(full, std::move(files))) take_where_it_lies(file);
 }
 
 template <class Native>
