@@ -121,8 +121,8 @@ def main():
         "kept(const SentBy&, MPI_Request, const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)",
         "kept(const SentBy&, MPI_Request, Gives, const Contribution&, const Contribution&, int, MPI_Comm)", "started(int, const MPI_Request*)",
         "forgotten(const MPI_Request*)")]
-    text += ["AtOnce::AtOnce(Replica*, Kind kind, MPI_Comm comm, Envelope envelope) : is_listed_(false), kind_(kind), comm_(comm), envelope_(envelope), heard_(0) {}",
-             "AtOnce::~AtOnce() = default;", "Hears::~Hears() = default;", "void Sends::keep(MPI_Request, int, int, MPI_Comm, MPI_Count) {}",
+    text += ["void AtOnce::is_made(Replica&) {}", "void AtOnce::is_over() {}", "bool look_whether_threads_may_be_several() { return false; }",
+             "void Sends::keep(MPI_Request, int, int, MPI_Comm, MPI_Count) {}",
              "void CallsAll::keep(MPI_Request, MPI_Comm) {}"]
     text += ["}  // namespace holdfast::frontend::messages"]
     with open(out, "w", encoding="utf-8") as file:
