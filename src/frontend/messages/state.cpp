@@ -73,8 +73,9 @@ void pause(Replica& replica, int round) {
   progress();
   constexpr int patience = 100, steps = 5;
   if (round < patience) return void(sched_yield());
-  constexpr std::chrono::microseconds moment(100);  // and longer, the longer nothing comes
-  replica.wait_a_moment(moment * std::min(1 + (round - patience) / steps, 10));
+  // A follower, which is woken by what it is told, waits longer, the longer nothing comes. Nobody wakes a leader when a message has come.
+  constexpr std::chrono::microseconds moment(100);
+  replica.wait_a_moment(moment * (replica.leads() ? 1 : std::min(1 + (round - patience) / steps, 10)));
 }
 
 void pause_sometimes(Replica& replica) {
@@ -91,8 +92,14 @@ bool look_whether_threads_may_be_several() {
   real.Initialized(&begun);
   if (!begun) return true;
   real.Query_thread(&provided);
-  (provided == MPI_THREAD_MULTIPLE ? known_to_be : one_thread_at_a_time).store(true, std::memory_order_relaxed);
-  return provided == MPI_THREAD_MULTIPLE;
+  if (provided == MPI_THREAD_MULTIPLE) {
+    known_to_be.store(true, std::memory_order_relaxed);
+    return true;
+  }
+  one_thread_at_a_time.store(true);
+  if (!sessions_have_begun.load()) return false;
+  one_thread_at_a_time.store(false);  // another thread has begun one since the first look
+  return true;
 }
 
 int finish(Replica& replica, MPI_Request request, MPI_Status* status) {
