@@ -13,6 +13,7 @@ from replicated import ReplicatedTest
 
 SLOW = os.path.join(os.path.dirname(__file__), "slow_checkpoint.c")
 RENAMED = os.path.join(os.path.dirname(__file__), "renamed_directories.c")
+RENAMED_ALONE = os.path.join(os.path.dirname(__file__), "renamed_alone.c")
 JACOBI = os.path.join(os.path.dirname(__file__), "../../examples/jacobi_checkpoint.c")
 PATTERN = "ck/ck.{step}.{rank}"
 STEPS, EVERY = "60", "10"
@@ -268,6 +269,17 @@ class CheckpointReplicas(ReplicatedTest):
                     out, err = self.finish(job)
                     self.assertRegex(err, f"rank {rank} of team {team} .* has died")
                     self.check_renamed(out, err, native, files, "12")
+
+    def test_a_rename_that_one_team_makes_alone_meets_nobody(self):
+        options = ["--simulate-nodes", "6", "--protect", "rs:2+1", "--checkpoint", "ck/{step}/part.{rank}"]
+        for flavour, launcher in self.launchers(ranks=1):
+            program = self.path(f"alone.{flavour}")
+            subprocess.run([f"mpicc.{flavour}", "-O2", "-o", program, RENAMED_ALONE], check=True)
+            with self.subTest(flavour=flavour):
+                self.begin_anew()
+                done = self.replicas(*options, "--", *launcher, program)
+                self.assertEqual(done.stdout, "went on\n", done.stderr)
+                self.assertEqual({name for name in os.listdir(self.path("ck")) if "own." not in name}, {"between", "by_mpi", "end", "named"}, done.stderr)
 
     # ------------------------------------------------------------------------------------------------ what cannot be
 

@@ -151,8 +151,9 @@ class Checkpoints {
   bool shows_plain(const File& file) const;
   // A file that the program has written elsewhere gets a checkpoint's name.
   Status take(const std::string& plain, const File& to);
-  // The files of a directory that has got its name, which this process found: in a redundant job those that its first replica has found.
-  std::vector<std::string> files_of_directory(const std::string& directory, std::vector<std::string> found) const;
+  // The files of a directory that has got its name, which this process found: in a redundant job those that its first replica has found. For each of them
+  // all replicas have to call take(), also one in which links lead elsewhere by now.
+  std::vector<File> files_of_directory(const std::string& directory, std::vector<std::string> found) const;
 
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
@@ -168,6 +169,7 @@ class Checkpoints {
                     const std::function<Status()>& check);
   Status remove_alone(const File& file, std::optional<checkpoint::LocalName>& removed);
   Status take_alone(const std::string& plain, const File& to);
+  Result<std::string> copy_to_take(std::string from, const std::string& half);
   const std::unique_ptr<State> state_;
   checkpoint::AtClose at_close_;
 };

@@ -185,11 +185,12 @@ Result<Checkpoints::State::Counted> Checkpoints::State::count(const std::string&
 
 // In all others. What they have is remembered by the leader's name: each has numbered it alone.
 void Checkpoints::State::stand_back(const std::string& copy, const Counted& counted, bool was_long_ago) {
-  if (counted.node != node && was_long_ago) (void)catalog::make_file(files.path(checkpoint::State::dropped, counted.name), 0600);
-  if (was_long_ago && files.keep_past(copy, counted.name)) return;
-  const bool is_kept = counted.node != node && !was_long_ago && !counted.name.file.empty();
+  const bool is_elsewhere = counted.node != node && !counted.name.file.empty();
   const auto keep = [&] { return catalog::move(copy, files.path(checkpoint::State::twin, counted.name)); };
-  if (!is_kept || !files.put_into(checkpoint::State::twin, keep)) (void)catalog::unlink_file(copy);
+  if (is_elsewhere && !was_long_ago && files.put_into(checkpoint::State::twin, keep)) return;
+  // Its number is not given again here, where there is no copy.
+  if (is_elsewhere) (void)catalog::make_file(files.path(checkpoint::State::dropped, counted.name), 0600);
+  if (!was_long_ago || !files.keep_past(copy, counted.name)) (void)catalog::unlink_file(copy);
 }
 
 Status Checkpoints::close_as_one(redundant::Replica& replica, const LocalName& own) {
@@ -213,7 +214,8 @@ Status Checkpoints::make_count(redundant::Replica& replica, Call call, const cha
   const Outcome outcome = file::once_of_copies(replica, own.file, claim, [&](bool again) {
     acted = true;
     std::lock_guard lock(state.mutex);
-    const Status sound = check();
+    Status sound = check();
+    if (!sound && again && state.counted_before(own)) sound = Status();
     const auto counted = sound ? state.count(copy, own, again) : sound;
     if (!counted) return Outcome{counted.status()};
     const auto text = checkpoint::encode(counted->name);
@@ -253,43 +255,64 @@ Status Checkpoints::remove(const File& file) {
 }
 
 // Replicas list it at different times, and what is taken goes from there.
-std::vector<std::string> Checkpoints::files_of_directory(const std::string& directory, std::vector<std::string> found) const {
+std::vector<Checkpoints::File> Checkpoints::files_of_directory(const std::string& directory, std::vector<std::string> found) const {
+  std::vector<File> files;
+  const auto add = [&](std::string path) { files.push_back({state_->patterns.match(path).value_or(checkpoint::Named()), std::move(path)}); };
   redundant::Replica* const replica = state_->replica();
-  if (!replica) return found;
+  if (!replica) {
+    std::for_each(found.begin(), found.end(), add);
+    return files;
+  }
   const OfCopies claim{.call = Call::look, .what = "a look for the files in it"};
   const Outcome outcome = file::once_of_copies(*replica, directory, claim, [&](bool) {
     std::string names;
     for (const std::string& name : found) names += name + '\0';
     return Outcome{.payload = redundant::bytes_of(names)};
   });
-  found.clear();
   std::istringstream names{std::string(redundant::text_of(outcome.payload))};
-  for (std::string name; std::getline(names, name, '\0');) found.push_back(name);
-  return found;
+  for (std::string name; std::getline(names, name, '\0');) add(name);
+  return files;
 }
 
-// Each has a copy before the leader may count, for the plain file goes then.
+// What goes on to its next state meanwhile is looked for anew: the path that was copied at last.
+Result<std::string> Checkpoints::copy_to_take(std::string from, const std::string& half) {
+  const std::string source = state_->file_of(from);
+  for (;;) {
+    const Status copied = checkpoint::copy_file(from, half);
+    if (copied) return from;
+    (void)catalog::unlink_file(half);
+    const auto file = copied.kind() == Kind::not_found && !source.empty() ? match(source) : std::nullopt;
+    const auto now = file ? look_alone(*file) : Result<Sight>(copied);
+    if (!now || now->path.empty() || now->path == from) return copied;
+    from = now->path;
+  }
+}
+
+// Each has a copy before the leader may count, for the plain file goes then. Who can have none meets the others all the same. As the leader it refuses
+// the file for all; else it goes on without, for what counts is the leader's.
 Status Checkpoints::take(const std::string& plain, const File& to) {
   HF_TRY(state_->check_replica(to.path));
   redundant::Replica* const replica = state_->replica();
   if (!replica) return take_alone(plain, to);
   State& state = *state_;
-  HF_TRY(state.files.make());
+  const Status made = state.patterns.match(to.path) ? state.files.make() : Status(Kind::invalid, to.path + ": links lead elsewhere on this node");
   const std::string half = state.files.scratch();
-  const Status copied = checkpoint::copy_file(plain, half);
-  const bool was_before = copied.kind() == Kind::not_found && replica->is_behind();  // it has its new name since
-  if (!copied && !was_before) return copied;
-  std::unique_lock lock(state.mutex);
-  const State::Listed here = state.files.listed();
-  auto next = state.next_name_of(to, true, here);
-  if (next) (void)state.refuse_second(*next, here, state.file_of(plain));
-  lock.unlock();
-  if (!next) {
-    (void)catalog::unlink_file(half);
-    return next.status();
+  const auto copied = made ? copy_to_take(plain, half) : made;
+  LocalName own;
+  own.file = to.path, own.number = UINT32_MAX;
+  Status sound = copied.status();
+  if (made) {
+    std::lock_guard lock(state.mutex);
+    const State::Listed here = state.files.listed();
+    const auto next = state.next_name_of(to, true, here);
+    if (!next) sound = next.status();
+    else own = *next;
+    if (next && copied) (void)state.refuse_second(own, here, state.file_of(plain));
   }
-  return make_count(*replica, Call::rename, "renamed", half, *next,
-                    [&] { return checkpoint::has_writers(plain) ? State::still_written(plain) : Status(); });
+  return make_count(*replica, Call::rename, "renamed", half, own, [&] {
+    if (!sound) return sound;
+    return checkpoint::has_writers(*copied) ? State::still_written(*copied) : Status();
+  });
 }
 
 }  // namespace holdfast::frontend::posix

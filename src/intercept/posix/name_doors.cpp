@@ -38,6 +38,11 @@ int answer_with(const tree::Answer& answer, std::vector<tree::Line>& lines) {
   return answer.status.ok() ? 0 : (errno = answer.status.to_errno(), -1);
 }
 
+// MPI's own code may act in one team alone, and what each replica has for itself it moves by itself: no other one is met.
+bool acts_alone(const holdfast::redundant::Replica& replica, const std::string& full) {
+  return holdfast::in_mpi_calls > 0 || is_each_replicas_own(replica, full);
+}
+
 // A call that moves or removes files, by one replica for all. Protected ones that are open lose their ways to storage before, and the other replicas
 // follow what it has done. `to`: null for a removal. `act` answers 0, or -1 and errno. It answers its lines, too.
 template <class Act>
@@ -45,7 +50,7 @@ int change_as_one(Call call, int from_directory, const char* from, int to_direct
   holdfast::redundant::Replica* const replica = holdfast::redundant::Replica::now();
   const std::string full = replica ? holdfast::catalog::absolute_path(full_path(from_directory, from)) : "";
   std::vector<tree::Line> lines;
-  if (!replica || holdfast::in_mpi_calls > 0 || holdfast::intercept::posix::is_each_replicas_own(*replica, full)) [[likely]] {
+  if (!replica || acts_alone(*replica, full)) [[likely]] {
     const int result = act(lines);
     for (const tree::Line& line : lines) complain(line.path, line.sentence);
     return replica ? failure_of_all(from_directory, from, int(call), result) : result;
@@ -163,7 +168,8 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
   }
   std::string content = seen.natively ? full_path(from_directory, from) : seen.path;
   Status taken = all.take(content, *goal);
-  while (!seen.natively && taken.kind() == holdfast::Kind::not_found) {  // it may have gone on to its next state
+  // It may have gone on to its next state. Replicas look for it before they meet.
+  while (!seen.natively && taken.kind() == holdfast::Kind::not_found && !holdfast::redundant::Replica::now()) {
     const auto now = all.look_alone(*source);
     if (!now || now->path.empty() || now->path == content) break;
     taken = all.take(content = now->path, *goal);
@@ -184,25 +190,26 @@ bool keeps_its_name(int directory, const char* path) {
   return true;
 }
 
-void take_where_it_lies(const std::string& path) {
-  Checkpoints& all = *Checkpoints::of_process(settings());
-  const auto goal = all.match(path);
-  const Status taken = all.take(path, *goal);
+void take_where_it_lies(const Checkpoints::File& file) {
+  const std::string& path = file.path;
+  const Status taken = Checkpoints::of_process(settings())->take(path, file);
   if (!taken) return complain(path, taken.sentence() + "; it stays a plain file");
-  wait_for_protection(goal->path);
+  wait_for_protection(path);
   (void)as_one(Call::unlink, AT_FDCWD, path.c_str(), "", ENOENT, [&] { return real().unlinkat(AT_FDCWD, path.c_str(), 0); });
 }
 
 // Programs write a checkpoint's directory under another name, and rename it when it is complete (`chk00010.temp`): as if each file in it got its name
-// alone.
-void take_files_of(int directory, const char* path) {
+// alone. Replicas meet for that where they have met for the rename, and the name alone says whether such files may be there.
+void take_files_of(int from_directory, const char* from, int to_directory, const char* to) {
   Checkpoints* const all = Checkpoints::of_process(settings());
   if (!all) return;
-  std::vector<std::string> files = plain_files_named_so(directory, path);
+  std::vector<std::string> files = plain_files_named_so(to_directory, to);
   const OurCode ours_now;
-  const std::string full = holdfast::catalog::absolute_path(full_path(directory, path));
-  if (auto* const replica = holdfast::redundant::Replica::now(); replica && is_each_replicas_own(*replica, full)) return;
-  for (const std::string& file : all->files_of_directory(full, std::move(files))) take_where_it_lies(file);
+  const std::string full = holdfast::catalog::absolute_path(full_path(to_directory, to));
+  if (!all->may_lie_below(full)) return;
+  auto* const replica = holdfast::redundant::Replica::now();
+  if (replica && (acts_alone(*replica, full) || acts_alone(*replica, holdfast::catalog::absolute_path(full_path(from_directory, from))))) return;
+  for (const Checkpoints::File& file : all->files_of_directory(full, std::move(files))) take_where_it_lies(file);
 }
 
 template <class Native>
@@ -227,7 +234,7 @@ int rename_this(int from_directory, const char* from, int to_directory, const ch
     return remove_directory(to_directory, to, native);  // what a directory takes the place of shows nothing
   };
   const int result = change_as_one(Call::rename, from_directory, from, to_directory, to, rename);
-  if (result == 0) take_files_of(to_directory, to);
+  if (result == 0) take_files_of(from_directory, from, to_directory, to);
   return result;
 }
 

@@ -31,6 +31,7 @@ struct Case {
   int teams = 2;
   bool apart = false, with_its_node = false;
   Death death = {};
+  int without = -1;  // this team cannot copy what is renamed
 };
 
 // One rank of a job that is there several times, on one node of three or on one each.
@@ -76,7 +77,9 @@ class TwinCheckpoints {
     catalog::VersionList list;
     const auto found = list.look(scene_.settings.local, scene_.settings.deadline_ms);
     ASSERT_TRUE(found) << found.status().sentence();
-    for (const auto& [name, text] : std::map<std::string, std::string>{{"ck.2.0", "second, anew"}, {"ck.3.0", "third"}}) {
+    std::map<std::string, std::string> written{{"ck.2.0", "second, anew"}};
+    if (case_.without != 0) written["ck.3.0"] = "third";
+    for (const auto& [name, text] : written) {
       std::vector<layout::Manifest> versions;
       for (const catalog::FoundVersion& one : *found)
         if (one.manifest.version->file == path(name)) versions.push_back(one.manifest);
@@ -97,6 +100,13 @@ class TwinCheckpoints {
       for (const auto& entry : std::filesystem::recursive_directory_iterator(files.directory()))
         if (entry.path().parent_path().filename() == "writing") ADD_FAILURE() << entry.path();
     }
+  }
+
+  // Whether this team's node knows that the number has been given, and has no copy.
+  bool remembers_only(int team, const std::string& name) const {
+    const LocalFiles files(run_.nodes[size_t(node_of(team))], run_.id, run_.attempt);
+    const auto is_it = [&](const LocalName& one) { return one.file == path(name); };
+    return std::ranges::any_of(files.list(State::dropped), is_it) && std::ranges::none_of(files.list(State::twin), is_it);
   }
 
   int acts() const { return group_.acts(); }
@@ -159,9 +169,13 @@ class TwinCheckpoints {
     rank.write("ck.2.0", ", anew", O_WRONLY | O_APPEND);
     EXPECT_EQ(rank.seen("ck.2.0"), "second, anew");
     const std::string plain = path("plain." + std::to_string(team));  // of each, so that no other one's removal is in the way
-    Fixture::write(plain, "third");
-    EXPECT_TRUE(all->take(plain, rank.file("ck.3.0")));
-    EXPECT_EQ(rank.seen("ck.3.0"), "third");
+    if (team != case_.without) Fixture::write(plain, "third");
+    const Status taken = all->take(plain, rank.file("ck.3.0"));
+    EXPECT_EQ(taken.ok(), case_.without != 0) << taken.sentence();
+    if (taken.ok() == (case_.without == 0)) replica.die();
+    if (case_.without < 0) {
+      EXPECT_EQ(rank.seen("ck.3.0"), "third");
+    }
     EXPECT_TRUE(all->remove(rank.file("ck.1.0")));
     EXPECT_EQ(rank.seen("ck.1.0"), "");
     EXPECT_EQ(all->remove(rank.file("ck.1.0")).kind(), Kind::not_found);
@@ -199,6 +213,22 @@ TEST(TwinCheckpoints, a_replica_dies_at_any_call_on_a_node_of_its_own) {
 }
 TEST(TwinCheckpoints, a_replica_dies_at_any_call_with_its_node) {
   check_deaths({.teams = 3, .apart = true, .with_its_node = true}, {Death::before, Death::after});
+}
+
+TEST(TwinCheckpoints, a_follower_that_cannot_copy_what_is_renamed_goes_on_without) {
+  for (const bool apart : {false, true}) {
+    TwinCheckpoints one({.teams = 2, .apart = apart, .without = 1});
+    one.run();
+    one.check();
+    EXPECT_EQ(one.remembers_only(1, "ck.3.0"), apart);
+  }
+}
+TEST(TwinCheckpoints, a_leader_that_cannot_copy_what_is_renamed_refuses_it_for_all) {
+  for (const bool apart : {false, true}) {
+    TwinCheckpoints one({.teams = 2, .apart = apart, .without = 0});
+    one.run();
+    one.check();
+  }
 }
 
 }  // namespace
