@@ -107,8 +107,30 @@ const catalog::FoundVersion* Checkpoints::State::newest_of(const Found& found, c
   return newest;
 }
 
-// The newest version of this attempt, else the one that the attempt began with.
-Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(const File& file) {
+// Of files that are protected one by one: why what is to be shown may not be the newest. What was lost before this attempt `run` has named; what only keeps
+// silent may come back. A version has more members than its scheme has data units: while no more nodes keep silent than these, some member shows it.
+std::string Checkpoints::State::why_not_newest(const Found& found, const File& file, const checkpoint::PlainFiles::Number& shown) const {
+  const auto& silent = versions.silent();
+  const auto would_be_readable = [&](const catalog::FoundVersion& one) {
+    const auto& members = one.manifest.members;
+    const auto silent_ones = std::count_if(members.begin(), members.end(), [&](const auto& member) {
+      return std::find(silent.begin(), silent.end(), member.path) != silent.end();
+    });
+    return one.missing_members <= uint64_t(silent_ones) + uint64_t(one.manifest.geometry.scheme.m);
+  };
+  const bool is_lost = std::any_of(found.begin(), found.end(), [&](const catalog::FoundVersion& one) {
+    const layout::Version& version = *one.manifest.version;
+    if (version.file != file.path || one.readable() || !is_visible(version, {}) || std::make_pair(version.attempt, version.number) <= shown) return false;
+    return version.attempt == run.attempt || would_be_readable(one);
+  });
+  if (is_lost) return fmt::format("{}: too many of the nodes that keep what was written last are lost, or do not answer", file.path);
+  const auto scheme = layout::Scheme::parse(settings.protect.value_or(""));
+  if (!scheme || silent.size() <= size_t(std::max(scheme->k, scheme->m))) return "";
+  return fmt::format("{}: what was written last cannot be told, as {} nodes do not answer; bring them back and try again", file.path, silent.size());
+}
+
+// The newest version of this attempt, else the one that the attempt began with. `number_of_own`: of the file that this node has itself.
+Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(const File& file, uint32_t number_of_own) {
   const auto is_there = [&](const Found& all) {
     const auto* const newest = newest_of(all, file, {});
     return newest && newest->readable();
@@ -121,8 +143,12 @@ Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(co
   using Number = checkpoint::PlainFiles::Number;
   const auto known = patterns.are_single() ? plain.drained(file.path, !best && seen) : Result<std::optional<Number>>(std::optional<Number>());
   const auto drained = known ? *known : std::nullopt;
-  if (drained && (!best || std::make_pair(best->manifest.version->attempt, best->manifest.version->number) < *drained))
-    return std::optional<catalog::FoundVersion>();
+  const auto number = best ? std::optional(Number(best->manifest.version->attempt, best->manifest.version->number)) : std::nullopt;
+  const auto own = number_of_own > 0 ? std::optional(Number(run.attempt, number_of_own)) : std::nullopt;
+  const auto shown = std::max({number, own, drained});
+  const std::string why = shown && patterns.are_single() ? why_not_newest(*found, file, *shown) : "";
+  if (!why.empty()) return Status(Kind::lost, why);
+  if (drained && (!number || *number < *drained)) return std::optional<catalog::FoundVersion>();
   if (best) return std::optional(*best);
   if (seen) return Status(Kind::lost, fmt::format("{}: too many of the nodes that keep it are lost", file.path));
   // Not to be told from one that was never there: the program would begin from the start without a word.
@@ -134,8 +160,8 @@ Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(co
                                         run.from->step));
 }
 
-Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& file) {
-  auto found = find_in_pool(file);
+Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& file, uint32_t number_of_own) {
+  auto found = find_in_pool(file, number_of_own);
   if (!found) return found.status();
   return *found ? std::optional((*found)->manifest) : std::nullopt;
 }
@@ -211,10 +237,11 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, boo
   here = patterns.are_single() ? files.newest(file.path) : here;
   const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
   if (hidden && !is_of_all(file)) return Sight{Sight::absent, ""};
-  auto manifest = in_pool(file);
+  auto manifest = in_pool(file, here ? here->name.number : 0);
   // Removed by one of those who write it, and not written anew since by another.
   if (hidden && (!manifest || !*manifest || number_here(*(*manifest)->version) <= *hidden))
     return Sight{is_put_back(file.path) ? Sight::as_without : Sight::absent, ""};
+  if (here && !manifest && patterns.are_single()) return manifest.status();
   const bool is_newest = here && (!manifest || !*manifest || number_here(*(*manifest)->version) <= here->name.number);
   if (is_newest) return Sight{Sight::local, files.path(here->state, here->name)};
   if (!manifest) return manifest.status();
