@@ -1,5 +1,6 @@
 #include "checkpoint/elsewhere.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <tuple>
@@ -39,11 +40,12 @@ Elsewhere look_on(target::Target& target, const std::string& node, const std::st
 
 namespace {
 
-// What `look` says of each of the nodes that answer, side by side.
+// What `look` says of each of the nodes that answer, side by side. `only`: of that address alone, if there is one.
 template <class Found, class Look>
-std::vector<Found> ask_others(const std::string& own, const Run& run, const Settings& settings, Look look) {
+std::vector<Found> ask_others(const std::string& own, const Run& run, const Settings& settings, Look look, const std::string& only = "") {
   std::vector<Found> all;
-  const auto pool = run.nodes.size() > 1 ? catalog::look_at_pool(run.nodes, settings.deadline_ms) : Status(Kind::not_found, "");
+  const auto nodes = only.empty() ? run.nodes : std::vector<std::string>{only};
+  const auto pool = run.nodes.size() > 1 ? catalog::look_at_pool(nodes, settings.deadline_ms) : Status(Kind::not_found, "");
   if (!pool) return all;
   const std::string below = directory_of_attempt(run.id, run.attempt);
   std::vector<std::pair<std::shared_ptr<Found>, std::shared_ptr<target::Ticket>>> asked;
@@ -76,10 +78,10 @@ Elsewhere look_elsewhere(const std::string& file, const std::string& own, const 
 
 namespace {
 
-// Of users' files that `is_meant`.
+// Of users' files that `is_meant`, in these states.
 template <class IsMeant>
 std::vector<FoundElsewhere> find_elsewhere(const std::vector<State>& states, const std::string& own, const Run& run, const Settings& settings,
-                                           IsMeant is_meant) {
+                                           IsMeant is_meant, const std::string& only = "") {
   using All = std::vector<FoundElsewhere>;
   const auto look = [=](target::Target& target, const std::string& address, const std::string& below) {
     All here;
@@ -87,37 +89,65 @@ std::vector<FoundElsewhere> find_elsewhere(const std::vector<State>& states, con
       const auto names = target.list(fmt::format("{}/{}", below, state_name(state)));
       if (!names) continue;
       for (const std::string& text : *names)
-        if (auto name = decode_local_name(text); name && name->kind == LocalName::of_user && is_meant(*name))
+        if (auto name = decode_local_name(text); name && name->kind == LocalName::of_user && is_meant(state, *name))
           here.push_back({address, {state, std::move(*name)}});
     }
     return here;
   };
   All found;
-  for (const All& here : ask_others<All>(own, run, settings, look)) found.insert(found.end(), here.begin(), here.end());
+  for (const All& here : ask_others<All>(own, run, settings, look, only)) found.insert(found.end(), here.begin(), here.end());
   return found;
 }
 
-// A protector that begins anew gives back what the one before has taken.
-std::vector<State> not_protected_yet() { return {State::closed, State::protecting, State::closed}; }
+// A protector that begins anew gives back what the one before has taken. What was removed stays there, with a note.
+std::vector<State> not_protected_yet() { return {State::closed, State::protecting, State::closed, State::hidden}; }
+
+std::map<std::string, LocalName> removed_among(const std::vector<FoundElsewhere>& found) {
+  std::map<std::string, LocalName> removed;
+  for (const auto& [address, one] : found) {
+    if (one.state != State::hidden) continue;
+    const auto [at, first] = removed.emplace(one.name.file, one.name);
+    if (!first && at->second.number < one.name.number) at->second = one.name;
+  }
+  return removed;
+}
 
 }  // namespace
 
 std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::vector<State>& states, const std::string& own, const Run& run,
                                             const Settings& settings) {
-  return find_elsewhere(states, own, run, settings, [file](const LocalName& name) { return name.file == file; });
+  return find_elsewhere(states, own, run, settings, [file](State, const LocalName& name) { return name.file == file; });
 }
 
 std::vector<FoundElsewhere> closed_elsewhere(const std::string& own, const Run& run, const Settings& settings) {
-  return find_elsewhere(not_protected_yet(), own, run, settings, [](const LocalName&) { return true; });
+  auto found = find_elsewhere(not_protected_yet(), own, run, settings, [](State, const LocalName&) { return true; });
+  const auto removed = removed_among(found);
+  std::erase_if(found, [&](const FoundElsewhere& one) {
+    const auto gone = removed.find(one.file.name.file);
+    return one.file.state == State::hidden || (gone != removed.end() && one.file.name.number <= gone->second.number);
+  });
+  return found;
 }
 
-std::map<std::string, LocalName> removed_elsewhere(const std::string& own, const Run& run, const Settings& settings) {
-  std::map<std::string, LocalName> removed;
-  for (const auto& [address, one] : find_elsewhere({State::hidden}, own, run, settings, [](const LocalName&) { return true; })) {
-    const auto [at, first] = removed.emplace(one.name.file, one.name);
-    if (!first && at->second.number < one.name.number) at->second = one.name;
-  }
-  return removed;
+std::optional<Coming> coming_elsewhere(const std::string& file, uint32_t known, const std::string& address, const std::string& own, const Run& run,
+                                       const Settings& settings) {
+  const auto is_meant = [file](State state, const LocalName& name) { return state == State::protecting || name.file == file; };
+  const auto found = find_elsewhere(not_protected_yet(), own, run, settings, is_meant, address);
+  if (const auto removed = removed_among(found); removed.contains(file)) known = std::max(known, removed.at(file).number);
+  std::optional<Coming> coming;
+  for (const auto& [at, one] : found)
+    if (one.state != State::hidden && one.name.file == file && one.name.number > (coming ? coming->number : known)) coming = {at, one.name.number};
+  if (coming)
+    coming->is_worked_on = std::any_of(found.begin(), found.end(), [&](const FoundElsewhere& one) {
+      return one.address == coming->address && one.file.state == State::protecting;
+    });
+  return coming;
+}
+
+std::map<std::string, LocalName> removed_elsewhere(const std::optional<std::string>& file, const std::string& own, const Run& run,
+                                                   const Settings& settings) {
+  return removed_among(
+      find_elsewhere({State::hidden}, own, run, settings, [file](State, const LocalName& name) { return !file || name.file == *file; }));
 }
 
 Status refuse_beside(const std::string& node, const std::string& file) {
@@ -131,16 +161,6 @@ Status refuse_beside(const std::string& node, const std::string& file) {
 Status refuse_coming(const std::string& node, const std::string& file) {
   return Status(Kind::busy,
                 fmt::format("{} was closed on node {} and is not protected yet: see what keeps it with 'holdfast checkpoints'", file, node), EBUSY);
-}
-
-std::string wait_for_coming(const std::string& file, const std::string& own, const Run& run, const Settings& settings) {
-  const auto until = catalog::environment().now() + std::chrono::milliseconds(settings.lock_patience_ms);
-  for (;;) {
-    const auto coming = files_elsewhere(file, not_protected_yet(), own, run, settings);
-    if (coming.empty()) return "";
-    if (catalog::environment().now() >= until) return node_of(coming.front().address);
-    catalog::environment().wait(between_looks);
-  }
 }
 
 Status wait_for_others(const std::string& file, const std::string& own, const Run& run, const Settings& settings) {

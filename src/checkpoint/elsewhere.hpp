@@ -1,6 +1,7 @@
 // Of a file that ranks of several nodes may write, one after another: whether another node has it now. docs/decisions/0041
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,16 +24,22 @@ struct FoundElsewhere {
 };
 std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::vector<State>& states, const std::string& own, const Run& run,
                                             const Settings& settings);
-// What they say was removed in this attempt: by path, as it was then.
-std::map<std::string, LocalName> removed_elsewhere(const std::string& own, const Run& run, const Settings& settings);
+// What they say was removed in this attempt, or of one file: by path, as it was then.
+std::map<std::string, LocalName> removed_elsewhere(const std::optional<std::string>& file, const std::string& own, const Run& run,
+                                                   const Settings& settings);
 // Until it is protected where it was closed, so that this node goes on from there. Kind::busy where it is open on another node, or that takes too long.
 Status wait_for_others(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
-// Until nothing of it is on its way on other nodes: who reads or removes it, or renames another one to it, comes after what was closed there. What takes too
-// long is not waited for; its node.
-std::string wait_for_coming(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
 Status refuse_beside(const std::string& node, const std::string& file);
 Status refuse_coming(const std::string& node, const std::string& file);
-// What those nodes have closed, and not protected yet.
+// What those nodes have closed, not protected yet, and not removed.
 std::vector<FoundElsewhere> closed_elsewhere(const std::string& own, const Run& run, const Settings& settings);
+// The newest of them of one file, if its number is above `known`. `address`: of that node alone, or of all.
+struct Coming {
+  std::string address;
+  uint32_t number = 0;
+  bool is_worked_on = false;  // that node's protector has taken it, or another file
+};
+std::optional<Coming> coming_elsewhere(const std::string& file, uint32_t known, const std::string& address, const std::string& own, const Run& run,
+                                       const Settings& settings);
 
 }  // namespace holdfast::checkpoint

@@ -64,6 +64,28 @@ class CheckpointListings(CheckpointTest):
         self.assertEqual(self.read("read"), self.read("wrote"))
         self.assertEqual([self.read(f"listed{turn}") for turn in (1, 2, 3)], ["ck.1.0\n"] * 3)
 
+    def beside_stopped_protectors(self, writes, reads):
+        """Rank 0 writes while nothing is protected, and rank 1 looks on another node."""
+        return self.run_job(f"""until_there() {{ until [ -e $1 ]; do sleep 0.01; done; }}
+            if [ $RANK = 0 ]; then {self.strike_protectors("STOP")}; {writes}; touch closed; until_there looked; {self.strike_protectors("CONT")}
+            else until_there closed; {reads}; touch looked; echo mine > ck/ck.1.1; fi""", "--drain", "none", "--deadline", "1s", ranks=2, at_once=True)
+
+    def test_what_nobody_protects_holds_a_reader_up_for_one_deadline(self):
+        done = self.beside_stopped_protectors("echo zero > ck/ck.1.0", "cat ck/ck.1.0 2> why; cat ck/ck.1.0 2>> why")
+        self.assertEqual(self.read("why").count("resource busy"), 2)
+        self.assertIn("ck/ck.1.0 was closed on node n1 and is not protected yet", self.read("why"))
+        self.assertIn("checkpoint 1 is whole (2 files", done.stderr)
+
+    def test_what_another_node_has_closed_and_removed_is_not_there(self):
+        done = self.beside_stopped_protectors("echo zero > ck/ck.1.0; rm ck/ck.1.0", "ls ck > listed; [ ! -e ck/ck.1.0 ] && echo not >> listed")
+        self.assertEqual(self.read("listed"), "not\n")
+        self.assertNotIn("not protected yet", done.stderr)
+
+    def test_a_file_that_is_written_again_and_again_is_read(self):
+        self.run_job("""if [ $RANK = 0 ]; then until [ -e read ]; do head -c 3000000 /dev/zero > ck/ck.1.0; touch closed; done
+            else until [ -e closed ]; do sleep 0.01; done; wc -c < ck/ck.1.0 > got; mv got read; echo mine > ck/ck.1.1; fi""", "--drain", "none", ranks=2, at_once=True)
+        self.assertEqual(self.read("read"), "3000000\n")
+
     def test_after_a_restart_only_the_checkpoint_is_listed_that_it_began_with(self):
         with open(self.path("ck/ck.7.0"), "w") as older:
             older.write("plain, of before\n")

@@ -604,10 +604,9 @@ Status Checkpoints::State::link_to_closed(const LocalName& name, const std::stri
   return to.empty() ? checkpoint::encode(name).status() : checkpoint::link_file(from, to);
 }
 
-// What another node has closed comes before what this one does with the name. It has a number when it is protected.
-void Checkpoints::State::wait_for_coming(const File& file) const {
-  if (may_be_others(file) && !patterns.are_shared(file.named.part) && run.teams == 1)
-    (void)checkpoint::wait_for_coming(file.path, node, run, settings);
+// What another node has closed comes before what this one does with the name. It has a number when it is protected. What takes too long is not waited for.
+void Checkpoints::State::wait_for_coming(const File& file) {
+  if (may_be_others(file) && !patterns.are_shared(file.named.part) && run.teams == 1) (void)await_protection(file, 0);
 }
 
 Status Checkpoints::take_alone(const std::string& plain, const File& to) {

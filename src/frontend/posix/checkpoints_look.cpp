@@ -113,14 +113,14 @@ std::string Checkpoints::State::why_not_newest(const Found& found, const File& f
   const auto& silent = versions.silent();
   const auto would_be_readable = [&](const catalog::FoundVersion& one) {
     const auto& members = one.manifest.members;
-    const auto silent_ones = std::count_if(members.begin(), members.end(), [&](const auto& member) {
-      return std::find(silent.begin(), silent.end(), member.path) != silent.end();
-    });
+    const auto silent_ones = std::count_if(members.begin(), members.end(),
+                                           [&](const auto& member) { return std::find(silent.begin(), silent.end(), member.path) != silent.end(); });
     return one.missing_members <= uint64_t(silent_ones) + uint64_t(one.manifest.geometry.scheme.m);
   };
   const bool is_lost = std::any_of(found.begin(), found.end(), [&](const catalog::FoundVersion& one) {
     const layout::Version& version = *one.manifest.version;
-    if (version.file != file.path || one.readable() || !is_visible(version, {}) || std::make_pair(version.attempt, version.number) <= shown) return false;
+    if (version.file != file.path || one.readable() || !is_visible(version, {}) || std::make_pair(version.attempt, version.number) <= shown)
+      return false;
     return version.attempt == run.attempt || would_be_readable(one);
   });
   if (is_lost) return fmt::format("{}: too many of the nodes that keep what was written last are lost, or do not answer", file.path);
@@ -220,12 +220,15 @@ bool Checkpoints::State::is_put_back(const std::string& path) {
 
 // Of files that are protected one by one. This node may have been cut off when another one removed some: then it has no notes of that. It would show them, and what
 // is written anew would get a number of before the removal, and go with what was removed.
-void Checkpoints::State::learn_of_removals() {
+void Checkpoints::State::learn_of_removals(const std::optional<std::string>& file) {
   if (!patterns.are_single()) return;
+  const auto removed = checkpoint::removed_elsewhere(file, node, run, settings);
+  if (removed.empty()) return;
+  const auto noted = files.see().removed;
   const Listed here = files.listed();
-  for (const auto& [file, name] : checkpoint::removed_elsewhere(node, run, settings)) {
-    const auto hidden = here.hidden_number(file);
-    const bool is_known = (hidden && *hidden >= name.number) || here.last_number(file) > name.number;
+  for (const auto& [path, name] : removed) {
+    const auto known = noted.find(path);
+    const bool is_known = (known != noted.end() && known->second >= name.number) || here.last_number(path) > name.number;
     if (!is_known) (void)files.hide(name);
   }
 }
@@ -233,10 +236,10 @@ void Checkpoints::State::learn_of_removals() {
 Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, bool fetches) {
   auto here = files.newest(file.path);
   if (here && !may_be_outdated(file, *here)) return Sight{Sight::local, files.path(here->state, here->name)};
-  learn_of_removals();
+  learn_of_removals(file.path);
   here = patterns.are_single() ? files.newest(file.path) : here;
   const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
-  if (hidden && !is_of_all(file)) return Sight{Sight::absent, ""};
+  if (hidden && is_told_here(file)) return Sight{Sight::absent, ""};
   auto manifest = in_pool(file, here ? here->name.number : 0);
   // Removed by one of those who write it, and not written anew since by another.
   if (hidden && (!manifest || !*manifest || number_here(*(*manifest)->version) <= *hidden))
@@ -263,15 +266,50 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, boo
 
 // What another node has closed is to be seen here (close-to-open), and is as soon as it is protected. What is told here asks no other node.
 Status Checkpoints::State::wait_to_see(const File& file) {
+  uint32_t known = 0;
   {
     std::lock_guard lock(mutex);
     if (is_shared(file)) return {};
     const auto here = files.newest(file.path);
-    const bool is_told_here = here ? !may_be_outdated(file, *here) : files.hidden_number(file.path) && !is_of_all(file);
-    if (is_told_here) return {};
+    const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
+    if (here ? !may_be_outdated(file, *here) : hidden && is_told_here(file)) return {};
+    known = here ? here->name.number : hidden.value_or(0);
   }
-  const std::string left = checkpoint::wait_for_coming(file.path, node, run, settings);
-  return left.empty() ? Status() : checkpoint::refuse_coming(left, file.path);
+  return await_protection(file, known);
+}
+
+bool Checkpoints::State::has_protected(const File& file, uint32_t number) {
+  std::lock_guard lock(mutex);
+  const auto found = versions.look(settings.local, settings.deadline_ms);
+  return found && std::any_of(found->begin(), found->end(), [&](const catalog::FoundVersion& one) {
+           const layout::Version& version = *one.manifest.version;
+           return version.run == run.id && version.attempt == run.attempt && version.file == file.path && version.number >= number && one.readable();
+         });
+}
+
+// What is written to that name while it waits need not be protected. A protector that works on nothing may never come: its node may have none, or somebody may still
+// have the file open. One that was waited for in vain is not waited for again.
+Status Checkpoints::State::await_protection(const File& file, uint32_t known) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds first_pause(10), longest_pause(500);
+  auto coming = checkpoint::coming_elsewhere(file.path, known, "", node, run, settings);
+  if (!coming) return {};
+  const auto [address, number, unused] = *coming;
+  const auto now = [] { return catalog::environment().now(); };
+  const auto until = now() + patience();
+  auto worked_on = now();
+  for (auto pause = first_pause;; pause = std::min(pause * 2, longest_pause)) {
+    if (coming->is_worked_on) worked_on = now();
+    const bool is_in_vain = now() >= until || now() - worked_on > milliseconds(settings.deadline_ms);
+    std::unique_lock lock(mutex);
+    uint32_t& in_vain = awaited_in_vain[file.path];
+    if (is_in_vain) in_vain = std::max(in_vain, number);
+    if (number <= in_vain) return checkpoint::refuse_coming(parse_node_path(address).node, file.path);
+    lock.unlock();
+    catalog::environment().wait(pause);
+    coming = checkpoint::coming_elsewhere(file.path, known, address, node, run, settings);
+    if (!coming || (coming->number > number && has_protected(file, number))) return {};
+  }
 }
 
 Result<Checkpoints::Sight> Checkpoints::look_alone(const File& file, bool fetches) {
@@ -354,6 +392,7 @@ Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File&
   if (*shared) return std::optional((*shared)->manifest);
   if (!state_->patterns.have_rank(file.named.part)) HF_TRY(state_->wait_to_see(file));
   std::lock_guard lock(state_->mutex);
+  state_->learn_of_removals(file.path);
   const auto here = state_->files.newest(file.path);
   const bool may_be_older = here && state_->may_be_outdated(file, *here);
   if (state_->patterns.have_rank(file.named.part) || (here && !may_be_older)) return std::optional<layout::Manifest>();
@@ -405,7 +444,7 @@ Result<std::optional<LocalName>> Checkpoints::State::last_seen(const File& file)
   const auto here = files.newest(file.path);
   std::optional<LocalName> last = here ? std::optional(here->name) : std::nullopt;
   const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
-  if ((here && !may_be_outdated(file, *here)) || (hidden && !is_of_all(file))) return last;
+  if ((here && !may_be_outdated(file, *here)) || (hidden && is_told_here(file))) return last;
   const int64_t removed = hidden ? int64_t(*hidden) : -1;
   const auto found = in_pool(file);
   if (!here && !(found && *found))

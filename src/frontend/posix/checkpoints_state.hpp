@@ -68,6 +68,8 @@ struct Checkpoints::State {
 
   bool is_visible(const layout::Version& version, const std::set<std::string>& beside) const;
   bool may_be_outdated(const File& file, const LocalFile& here) const;
+  // Of one that was removed here: whether nobody else may have written it since.
+  bool is_told_here(const File& file) const { return !is_of_all(file) && file.named.rank == rank; }
   using Listed = checkpoint::LocalFiles::Listed;
   bool is_shared(const File& file) const { return patterns.are_shared(file.named.part) || together.contains(file.path); }
   bool is_of_all(const File& file) const { return is_shared(file) || !patterns.have_rank(file.named.part); }
@@ -99,7 +101,7 @@ struct Checkpoints::State {
   void note_opened(const File& file);  // under its lock
   Status restore_newest(const File& file, layout::Manifest manifest);
   bool is_put_back(const std::string& path);
-  void learn_of_removals();
+  void learn_of_removals(const std::optional<std::string>& file = {});  // of all
   Result<Sight> look_locked(const File& file, bool fetches = true);
   Result<Sight> look_to_write(const File& file, int flags, Listed& here);
   Result<catalog::Descriptor> open_seen(const File& file, Sight sight);
@@ -149,8 +151,11 @@ struct Checkpoints::State {
   Status take_in_place(const std::string& plain, const File& to, const std::string& half);
   Status link_to_closed(const LocalName& name, const std::string& from) const;
   bool open_elsewhere(const LocalName& name) const;
-  void wait_for_coming(const File& file) const;
+  void wait_for_coming(const File& file);
   Status wait_to_see(const File& file);
+  // Until other nodes have protected what they have closed of it just now, above that number. The mutex is not held.
+  Status await_protection(const File& file, uint32_t known);
+  bool has_protected(const File& file, uint32_t number);
   const std::string& who();
   bool is_own(const Written& one) const { return one.process == ::getpid(); }
   std::string hand_over_note() { return fmt::format("{}/handed.{}", files.directory(), who()); }
@@ -205,11 +210,12 @@ struct Checkpoints::State {
   std::mutex directory_mutex;
   Directory directory;  // under that
   catalog::VersionList versions;
-  std::map<int, Written> written;             // by number; below zero those whose numbers are being closed
-  std::set<std::string> second;               // paths of what had another file in its place when it was begun
-  std::set<std::string> together;             // paths of files that ranks have written together
-  std::vector<LocalName> completed_together;  // those of them that this process has begun
-  std::set<uint64_t> steps_together;          // of those that another process has
+  std::map<int, Written> written;                   // by number; below zero those whose numbers are being closed
+  std::map<std::string, uint32_t> awaited_in_vain;  // what other nodes have closed and do not protect
+  std::set<std::string> second;                     // paths of what had another file in its place when it was begun
+  std::set<std::string> together;                   // paths of files that ranks have written together
+  std::vector<LocalName> completed_together;        // those of them that this process has begun
+  std::set<uint64_t> steps_together;                // of those that another process has
   struct OpenShared {
     LocalName name;
     pid_t process;
