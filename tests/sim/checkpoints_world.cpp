@@ -48,7 +48,7 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, Family family)
   site_.by_agents = seed % 5 == 4;
   settings_.protect_at_close = seed % 16 == 5;
   settings_.units_remote = seed % 8 == 3;
-  settings_.lock_patience_ms = family == Family::singles ? 1'000 : 100'000;
+  settings_.lock_patience_ms = family == Family::singles ? 10'000 : 100'000;
   packs_ = seed / 3 % 4 == (family == Family::rolled ? 2 : 1);
   if (!packs_) settings_.pack_below_bytes = 0;
   streams_ = seed % 6 == 1 && (family == Family::of_ranks || family == Family::singles);
