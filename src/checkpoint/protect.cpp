@@ -171,7 +171,10 @@ class Reading {
   }
   Status read(uint64_t offset, ByteSpan into) {
     const Extent extent{begin_ + offset, into.size()};
-    return file_->read({&extent, 1}, into).status();
+    const auto got = file_->read({&extent, 1}, into);
+    HF_TRY(got.status());
+    // Its manifest says how much there is, and who removes a version meanwhile leaves less.
+    return *got == into.size() ? Status() : Status(Kind::lost, fmt::format("{} of {} bytes are there", offset + *got, offset + into.size()));
   }
   Status close() { return file_->close(); }
 
