@@ -18,28 +18,6 @@ namespace {
 
 constexpr std::chrono::milliseconds between_looks(50);
 
-bool has_it(target::Target& target, const std::string& below, State state, const std::string& file) {
-  const auto names = target.list(fmt::format("{}/{}", below, state_name(state)));
-  if (!names) return false;
-  for (const std::string& text : *names)
-    if (const auto name = decode_local_name(text); name && name->file == file && name->kind == LocalName::of_user) return true;
-  return false;
-}
-
-// In the order in which a file goes from one to the next.
-Elsewhere look_on(target::Target& target, const std::string& node, const std::string& below, const std::string& file) {
-  Elsewhere found;
-  for (const State state : {State::writing, State::together})
-    if (has_it(target, below, state, file)) found.writing = node;
-  for (const State state : {State::closed, State::protecting})
-    if (has_it(target, below, state, file)) found.coming = node;
-  return found;
-}
-
-}  // namespace
-
-namespace {
-
 // What `look` says of each of the nodes that answer, side by side. `only`: of that address alone, if there is one.
 template <class Found, class Look>
 std::vector<Found> ask_others(const std::string& own, const Run& run, const Settings& settings, Look look, const std::string& only = "") {
@@ -61,22 +39,6 @@ std::vector<Found> ask_others(const std::string& own, const Run& run, const Sett
     if (ticket->wait()) all.push_back(std::move(*here));
   return all;
 }
-
-}  // namespace
-
-Elsewhere look_elsewhere(const std::string& file, const std::string& own, const Run& run, const Settings& settings) {
-  Elsewhere found;
-  const auto look = [=](target::Target& target, const std::string& address, const std::string& below) {
-    return look_on(target, node_of(address), below, file);
-  };
-  for (const Elsewhere& here : ask_others<Elsewhere>(own, run, settings, look)) {
-    if (!here.writing.empty()) found.writing = here.writing;
-    if (!here.coming.empty()) found.coming = here.coming;
-  }
-  return found;
-}
-
-namespace {
 
 // Of users' files that `is_meant`, in these states.
 template <class IsMeant>
@@ -117,6 +79,14 @@ std::map<std::string, LocalName> removed_among(const std::vector<FoundElsewhere>
 std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::vector<State>& states, const std::string& own, const Run& run,
                                             const Settings& settings) {
   return find_elsewhere(states, own, run, settings, [file](State, const LocalName& name) { return name.file == file; });
+}
+
+// In the order in which a file goes from one state to the next.
+Elsewhere look_elsewhere(const std::string& file, const std::string& own, const Run& run, const Settings& settings) {
+  Elsewhere found;
+  for (const auto& [address, one] : files_elsewhere(file, {State::writing, State::together, State::closed, State::protecting}, own, run, settings))
+    (one.state == State::writing || one.state == State::together ? found.writing : found.coming) = node_of(address);
+  return found;
 }
 
 std::vector<FoundElsewhere> closed_elsewhere(const std::string& own, const Run& run, const Settings& settings) {
