@@ -201,12 +201,15 @@ void take_where_it_lies(const Checkpoints::File& file) {
 // Programs write a checkpoint's directory under another name, and rename it when it is complete (`chk00010.temp`): as if each file in it got its name
 // alone. Replicas meet for that where they have met for the rename, and the name alone says whether such files may be there.
 void take_files_of(int from_directory, const char* from, int to_directory, const char* to) {
-  Checkpoints* const all = Checkpoints::of_process(settings());
+  Checkpoints* const all = checkpoints();
   if (!all) return;
+  const std::string full = [=] {
+    const OurCode ours_now;
+    return holdfast::catalog::absolute_path(full_path(to_directory, to));
+  }();
+  if (!all->may_lie_below(full)) return;
   std::vector<std::string> files = plain_files_named_so(to_directory, to);
   const OurCode ours_now;
-  const std::string full = holdfast::catalog::absolute_path(full_path(to_directory, to));
-  if (!all->may_lie_below(full)) return;
   auto* const replica = holdfast::redundant::Replica::now();
   if (replica && (acts_alone(*replica, full) || acts_alone(*replica, holdfast::catalog::absolute_path(full_path(from_directory, from))))) return;
   for (const Checkpoints::File& file : all->files_of_directory(full, std::move(files))) take_where_it_lies(file);
