@@ -1,6 +1,7 @@
 #include "transport/link.hpp"
 
 #include <netinet/in.h>
+#include <netinet/ip.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -8,6 +9,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <list>
 #include <optional>
@@ -89,6 +91,15 @@ raw::Fd begin_to(const Endpoint& endpoint, bool& is_full) {
   return error == 0 || error == EINPROGRESS ? std::move(fd) : raw::Fd();
 }
 
+std::atomic<bool> gives_way = false;
+
+void be_of_lower_effort(int fd) {
+  constexpr int effort = IPTOS_CLASS_CS1, last_band = 2;  // TC_PRIO_BULK of linux/pkt_sched.h
+  setsockopt(fd, IPPROTO_IP, IP_TOS, &effort, sizeof effort);
+  setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &effort, sizeof effort);
+  setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &last_band, sizeof last_band);  // last: a class sets it, too
+}
+
 bool was_accepted(int fd) {
   int error = 0;
   socklen_t size = sizeof error;
@@ -96,6 +107,7 @@ bool was_accepted(int fd) {
   if (error != 0) return false;
   const int yes = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  if (gives_way) be_of_lower_effort(fd);
   return true;
 }
 
@@ -195,6 +207,8 @@ class SideBySide {
 };
 
 }  // namespace
+
+void give_way() { gives_way = true; }
 
 // A node has addresses that others cannot reach, and some of those never answer. One address may be another node's own, too: the others are waited for,
 // and what it said is the answer if no other does better.

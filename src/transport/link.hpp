@@ -11,6 +11,10 @@
 
 namespace holdfast::transport {
 
+// For a process whose sending is nobody's hurry: its connections of any link from now on are of the class "lower effort" (RFC 3662), and of the kernel's last
+// band. So what others on this node send goes first, and networks that know classes do the same.
+void give_way();
+
 // A socket whose peer has been greeted. For one thread at a time.
 class Link {
  public:

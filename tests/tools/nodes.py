@@ -112,10 +112,11 @@ class Cluster:
     def shape(self, i):
         if not self.options.rate:
             return
-        shape = ["root", "tbf", "rate", self.options.rate, "burst", "256kb", "latency", "50ms"]
-        self.on(i, "tc", "qdisc", "add", "dev", "eth0", *shape)
+        shape = ["tbf", "rate", self.options.rate, "burst", "256kb", "latency", "50ms"]
+        self.on(i, "tc", "qdisc", "add", "dev", "eth0", "root", "handle", "1:", *shape)
+        self.on(i, "tc", "qdisc", "add", "dev", "eth0", "parent", "1:1", "pfifo_fast")  # as a node's own device has it
         if self.options.delay_us == 0:
-            quiet("tc", "qdisc", "add", "dev", f"port{i}", *shape)
+            quiet("tc", "qdisc", "add", "dev", f"port{i}", "root", *shape)
 
     def start_relay(self):
         """A program that holds the other end of every node's link and lets each packet wait."""

@@ -23,6 +23,7 @@
 #include "checkpoint/ahead.hpp"
 #include "checkpoint/protector.hpp"
 #include "service/helper_process.hpp"
+#include "transport/link.hpp"
 
 namespace {
 
@@ -154,6 +155,7 @@ int main(int count, char**) {
   {
     const FetchesAhead ahead(*settings, *run, address);
     (void)setpriority(PRIO_PROCESS, 0, background);
+    transport::give_way();
     code = serve(Protector(std::move(*settings), *run, address, say_sentence), address);
   }
   fflush(nullptr);

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <netinet/ip.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -81,6 +83,31 @@ TEST(Link, names_both_ends_of_each_way_where_nobody_answers) {
   const std::string said = link.connect("unix holdfast-nobody\n" + gone + silent.line(), Agreement(), 100).sentence();
   EXPECT_NE(said.find("from 127.0.0.1 to 127.0.0.1 port " + silent_port), std::string::npos) << said;
   EXPECT_NE(said.find("from 127.0.0.1 to 127.0.0.1 port " + silent.port), std::string::npos) << said;
+}
+
+// In a process of its own, as all connections of that process do so from then on.
+int class_and_band_where_it_gives_way() {
+  give_way();
+  Secret secret;
+  const Agreement agreement{Protocol::agent, 1, draw(secret) ? secret : Secret(), Identity{}};
+  const Running server(agreement, hangs_up);
+  std::string lines = server.endpoints;
+  if (lines.starts_with("unix")) lines.erase(0, lines.find('\n') + 1);
+  Link link;
+  int tos = 0, band = 0;
+  socklen_t size = sizeof tos;
+  if (!link.connect(lines, agreement, 60000).ok() || getsockopt(link.descriptor(), IPPROTO_IP, IP_TOS, &tos, &size) != 0 ||
+      getsockopt(link.descriptor(), SOL_SOCKET, SO_PRIORITY, &band, &size) != 0)
+    return 1;
+  return tos + band;
+}
+
+TEST(Link, of_a_process_that_gives_way_is_of_lower_effort_and_the_last_band) {
+  const pid_t child = fork();
+  if (child == 0) _exit(class_and_band_where_it_gives_way());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0x20 + 2);
 }
 
 }  // namespace
