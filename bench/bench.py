@@ -17,7 +17,6 @@ import agent_links
 import agents
 import cases
 import coding
-import compared
 import nodes
 import plain_calls
 import profiled
@@ -25,6 +24,7 @@ import report
 import shared
 import shared_logs
 import teams
+import teams_page
 from checkpoints import lines as checkpoints, page as checkpoints_page
 from gluster.groups import agents as peers_and_agents, peers
 from harness import Failed, Skip, compare, run_group
@@ -32,7 +32,7 @@ from protocols import lines as protocols, page as protocols_page
 from workloads import Bench
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PAGES = {"checkpoints-": checkpoints_page, "protocols-": protocols_page}  # of groups whose names begin so; all others are in the one table
+PAGES = {"checkpoints-": checkpoints_page, "protocols-": protocols_page, "teams-": teams_page}  # of groups whose names begin so; all others are in the one table
 
 
 def page_of(group):
@@ -66,7 +66,6 @@ def all_groups(options):
     groups.update(protocols.groups())
     groups.update(plain_calls.groups())
     groups.update(profiled.groups())
-    groups.update(compared.groups())
     groups.update(teams.groups())
     groups.update(shared_logs.groups(options.quick))
     if os.environ.get("PEERS") == "1":
