@@ -180,6 +180,16 @@ std::string rank_of_environment() {
   return "";
 }
 
+bool is_only_rank() {
+  bool is_said = rank_of_environment().empty();
+  for (const char* name : size_variables) {
+    const std::string said = environment_variable(name);
+    if (!said.empty() && said != "1") return false;
+    is_said |= !said.empty();
+  }
+  return is_said;
+}
+
 namespace {
 
 std::string file_to_read(const std::string& config_path) {

@@ -10,6 +10,7 @@
 #include "base/config.hpp"
 #include "base/host_name.hpp"
 #include "base/node_path.hpp"
+#include "base/rank_variables.hpp"
 #include "layout/manifest.hpp"
 
 namespace holdfast::checkpoint {
@@ -124,10 +125,6 @@ bool is_another_first_here() {
 }
 
 namespace {
-
-// Slurm's of the step: SLURM_NTASKS is also what a batch job may start, in its script, where a serial program is one process all the same.
-constexpr const char* size_variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",      "SLURM_STEP_NUM_TASKS",
-                                          "MV2_COMM_WORLD_SIZE",  "FLUX_JOB_SIZE", "JSM_NAMESPACE_SIZE"};
 
 uint32_t ranks_said() {
   for (const char* name : size_variables) {

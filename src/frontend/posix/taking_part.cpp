@@ -21,6 +21,7 @@
 #include "base/config_variables.hpp"
 #include "base/in_mpi.hpp"
 #include "base/launcher_names.hpp"
+#include "base/rank_variables.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/shell_word.hpp"
 #include "frontend/posix/this_program.hpp"
@@ -233,7 +234,7 @@ void take_part() {
   remember_of_whom();
   const auto orders = redundant::parse_orders(text);
   if (!orders) end(Status(Kind::invalid, "its orders make no sense"));
-  const Status joined = redundant::Replica::join(*orders, std::atoi(rank.c_str()), 0, about_this_program(rank == "0"));
+  const Status joined = redundant::Replica::join(*orders, std::atoi(rank.c_str()), is_only_rank() ? 1 : 0, about_this_program(rank == "0"));
   if (!joined.ok()) end(joined);
   look_at_calls_of_mpi();
   if (orders->image > 0) return;  // its output is joined already

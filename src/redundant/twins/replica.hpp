@@ -29,8 +29,8 @@ class Replica {
  public:
   // Null: this process is no replica, which is one load.
   static Replica* now() { return now_.load(std::memory_order_acquire); }
-  // Once in a process, before it is used: returns when all living twins have come, or says why this process cannot be one. `about`: lines for the hub
-  // on what it runs (membership/likeness).
+  // Once in a process, before it is used: returns when all living twins have come, or says why this process cannot be one. `ranks`: of a team;
+  // 0: not known. `about`: lines for the hub on what it runs (membership/likeness).
   static Status join(const TeamOrders& orders, int rank, int ranks, const std::string& about = "");
 
   virtual const Place& place() const = 0;
