@@ -46,6 +46,36 @@ class BuffersOfReplicas(ReplicatedTest):
         self.assertEqual(self.read("backing/out"), written(STEPS))
         return float(said[1]), int(said[2])
 
+    def test_small_writes_wait_for_nobody(self):
+        """One replica stands still. The other one gathers what it writes until its buffer is full."""
+        calls = 20_000_000
+        job = self.start("--buffer", "2x64MiB", "--path", "*/out", self.program(), "gather", "out", str(calls))
+        processes = [self.process_of(team, 0) for team in (0, 1)]
+
+        def ticks_of(process):
+            with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+                return int(file.read().rsplit(")", 1)[1].split()[11])
+        self.until(lambda: os.path.exists(self.path("out")))
+        before = [ticks_of(process) for process in processes]
+        open(self.path("begun"), "w", encoding="utf-8").close()
+        self.until(lambda: all(ticks_of(process) > ticks for process, ticks in zip(processes, before)))
+        os.kill(processes[0], signal.SIGSTOP)
+        before = ticks_of(processes[1])
+        try:
+            self.until(lambda: ticks_of(processes[1]) > before + 20, 4)
+        finally:
+            os.kill(processes[0], signal.SIGCONT)
+        _, err = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertEqual(os.path.getsize(self.path("out")), calls)
+
+    def test_a_rank_sees_what_another_one_has_written_since_both_use_the_file(self):
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                subprocess.run([f"mpicc.{name}", "-O2", "-DWITH_MPI", SOURCE, "-o", self.path("small_writes")], check=True)
+                done = self.replicas("--buffer", "2x64KiB", "--path", "*/out", *launcher, "./small_writes", "ranks", "out")
+                self.assertEqual(done.stdout, "300 bytes, the last one is b\n")
+
     def test_a_job_of_one_rank_asks_nobody_for_its_turn_to_append(self):
         job = self.start(self.program(), "append", "log", "100", "20")
         self.until(lambda: os.path.exists(self.path("log")) and os.path.getsize(self.path("log")) > 0)

@@ -10,10 +10,12 @@
 
 #include <fmt/format.h>
 
+#include "base/in_mpi.hpp"
 #include "catalog/user_files.hpp"
 #include "file/coordinated/coordinated.hpp"
 #include "frontend/posix/losses.hpp"
 #include "layers/plain/plain_file.hpp"
+#include "redundant/twins/replica.hpp"
 
 namespace holdfast::frontend::posix {
 
@@ -360,6 +362,7 @@ Status ProcessFile::heard(const Status& status) {
 void ProcessFile::show_presence(bool writes) {
   if (presence_ && (present_as_writer_ || !writes)) return;
   presence_.reset();  // or it would be met
+  looked_.clear();
   auto* const replica = redundant::Replica::now();
   const std::string team = replica ? fmt::format("team{}-", replica->place().team) : "";  // twins are nobody else
   presence_ = std::make_unique<Presence>(team + file_id_, writes);
@@ -370,10 +373,22 @@ void ProcessFile::take_in_appends() {
   if (shared_ && appends_.load(std::memory_order_relaxed) && stack_ && !is_plain()) (void)let_go();
 }
 
+// An answer for each small write would be waited for. Only ranks of the job are looked for, and this thread has heard of them by calls of MPI alone: between two
+// of those it need not look. All replicas look at the same calls.
+bool ProcessFile::may_have_met(const redundant::Replica& replica) {
+  if (replica.place().ranks == 1) return false;
+  static constinit std::atomic<uint64_t> threads{0};
+  static constinit thread_local uint64_t thread __attribute__((tls_model("initial-exec"))) = 0;
+  if (thread == 0) thread = ++threads;
+  const uint64_t heard = call_of_mpi.begun.load(std::memory_order_relaxed) + 1;
+  return std::exchange(looked_[thread], heard) != heard;
+}
+
 bool ProcessFile::met_another() {
   auto* const replica = redundant::Replica::now();
   if (!replica) [[likely]]
     return presence_->met_another();
+  if (!may_have_met(*replica)) return false;
   std::byte met{};
   const auto look = [](void* presence, ByteSpan into) { into[0] = std::byte(static_cast<Presence*>(presence)->met_another()); };
   replica->decide(file::subject_of("presence", origin_->path()), {&met, 1}, look, presence_.get());

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 
 #include "base/config.hpp"
 #include "base/raw_syscalls.hpp"
@@ -146,6 +147,7 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
   void show_presence(bool writes);
   void mind_others();
   bool met_another();
+  bool may_have_met(const redundant::Replica& replica);
   // Before it is used: what other processes have appended through descriptors that they share with this one is there at once.
   void take_in_appends();
   Status heard(const Status& status);
@@ -166,6 +168,7 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
   uint64_t buffer_failures_ = 0;        // of those, that have been told
   std::unique_ptr<Presence> presence_;  // since there were buffers
   bool present_as_writer_ = false;
+  std::unordered_map<uint64_t, uint64_t> looked_;  // in a replica: by thread, at which of its calls of MPI
   int readers_ = 0, writers_ = 0;
   bool gone_ = false;  // the last descriptor has left; whoever still finds it opens the file anew
   Status failure_;
