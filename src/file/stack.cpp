@@ -35,9 +35,10 @@ Result<Stack> Stack::over(Bottom bottom, bool buffers, const Settings& settings)
   if (redundant::Replica* const replica = redundant::Replica::now(); replica && !bottom.name.empty()) [[unlikely]]
     HF_TRY(stack.coordinate(bottom, settings, *replica));
   if (buffers && settings.buffers > 0) {
-    // All replicas have to write at the same moments of their program.
+    // All replicas have to call at the same moments of their program.
     layers::Background& background = redundant::Replica::now() ? layers::no_background() : layers::background_thread();
-    auto buffered = layers::BufferedFile::make(std::move(stack.top_), plan, background);
+    layers::BegunWrites* const begun = stack.coordinated_ ? stack.coordinated_->begun_writes() : nullptr;
+    auto buffered = layers::BufferedFile::make(std::move(stack.top_), plan, background, begun);
     if (!buffered) return buffered.status();
     stack.buffers_ = buffered->get();
     stack.top_ = std::move(*buffered);

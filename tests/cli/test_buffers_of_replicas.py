@@ -46,6 +46,33 @@ class BuffersOfReplicas(ReplicatedTest):
         self.assertEqual(self.read("backing/out"), written(STEPS))
         return float(said[1]), int(said[2])
 
+    def test_the_program_goes_on_while_a_full_buffer_is_written(self):
+        self.mounted().order("write delay 300")
+        seconds, failed = self.steps(300)
+        self.assertEqual(failed, 0)
+        self.assertLess(seconds, 1.5 * STEPS * 0.3)  # one after the other it would be twice as long
+
+    def test_a_write_that_has_failed_beside_the_program_is_told_once_to_all_and_made_again(self):
+        self.mounted().order("write errno EIO after=2 count=1")
+        self.assertEqual(self.steps(0)[1], 1)
+
+    def test_what_is_under_way_when_the_leader_is_killed_the_next_one_writes(self):
+        mount = self.mounted()
+        job = self.start("--buffer", "3x64KiB", "--path", "*/out", self.program(), "steps", "mount/out", str(STEPS), "20")
+        self.until(lambda: os.path.exists(self.path("backing/out")) and os.path.getsize(self.path("backing/out")) > 0)
+        mount.order("write hang count=1")
+        time.sleep(0.3)
+        os.kill(self.process_of(0, 0), signal.SIGKILL)
+        _, err = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertIn("team 1 goes on alone", err)
+        self.assertEqual(self.read("backing/out"), written(STEPS))
+
+    def test_a_full_file_system_ends_in_one_error_for_all(self):
+        self.mounted().order("write errno ENOSPC after=4")
+        done = self.replicas("--buffer", "3x64KiB", "--path", "*/out", self.program(), "steps", "mount/out", str(STEPS), "0", expect=3)
+        self.assertEqual(done.stdout, "No space left on device\n")
+
     def test_small_writes_wait_for_nobody(self):
         """One replica stands still. The other one gathers what it writes until its buffer is full."""
         calls = 20_000_000

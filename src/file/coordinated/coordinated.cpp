@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "base/shell_word.hpp"
 #include "coding/checksum.hpp"
 #include "file/coordinated/kept_writes.hpp"
+#include "file/coordinated/write/beside.hpp"
 #include "file/coordinated/write/separate.hpp"
 #include "redundant/subjects.hpp"
 
@@ -91,11 +93,11 @@ class LedFile final : public FileLayer {
   std::unique_ptr<FileLayer> file_;
 };
 
-class CoordinatedFile final : public Coordinated {
+class CoordinatedFile final : public Coordinated, public layers::BegunWrites {
  public:
   // `led`: the same as `below`, where it is one.
   CoordinatedFile(std::unique_ptr<FileLayer> below, LedFile* led, redundant::Replica& replica, uint64_t subject, std::string name,
-                  Protocols protocols, std::unique_ptr<Parts> parts = nullptr)
+                  Protocols protocols, std::unique_ptr<Parts> parts = nullptr, layers::Background& background = layers::no_background())
       : below_(std::move(below)),
         led_(led),
         name_(std::move(name)),
@@ -104,6 +106,7 @@ class CoordinatedFile final : public Coordinated {
         successions_(replica.successions()),
         kept_(protocols_.most_kept),
         separate_(parts ? std::make_unique<SeparateWrites>(std::move(parts)) : nullptr),
+        beside_(background),
         take_over_([this] { return take_over(); }),
         repeat_kept_([this] { return repeat_kept(); }),
         common_{{replica, subject, name_}, *below_, take_over_, reading_, has_repeated_} {
@@ -122,7 +125,33 @@ class CoordinatedFile final : public Coordinated {
 
   Status write(std::span<const Extent> extents, ByteView data) override {
     std::lock_guard lock(mutex_);
+    HF_TRY(end_first());
     return write_agreed(extents, data);
+  }
+  // Not where each write is shared out, nor where only the leader has the file open: that is its engine's.
+  layers::BegunWrites* begun_writes() override { return several_write() || led_ ? nullptr : this; }
+  Status begin_write(std::span<const Extent> extents, ByteView data) override {
+    std::lock_guard lock(mutex_);
+    if (!untold_.ok()) return std::exchange(untold_, Status());
+    if (kept_.is_too_much()) {
+      const Status synced = sync_agreed();
+      untold_ = Status();
+      HF_TRY(synced);
+    }
+    const Claim claim{.call = uint64_t(Call::begin_write), .at = extents[0].offset, .bytes = data.size(), .sum = sum_of(extents, data)};
+    const Outcome outcome = common_.meet(claim, "a write", [&](const Turn&) {
+      const Status before = beside_.finish(*below_);
+      if (before.ok()) beside_.start(*below_, extents, data);
+      return Outcome{before};
+    });
+    HF_TRY(ended(outcome));
+    beside_.agreed(extents, data);
+    return Status();
+  }
+  Status end_write() override {
+    std::lock_guard lock(mutex_);
+    if (!untold_.ok()) return std::exchange(untold_, Status());
+    return end_agreed();
   }
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
     std::lock_guard lock(mutex_);
@@ -157,6 +186,7 @@ class CoordinatedFile final : public Coordinated {
   }
   Result<uint64_t> size() override {
     std::lock_guard lock(mutex_);
+    HF_TRY(end_first());
     const Outcome outcome = look(Call::size, "a look at the size", 0, 0, [&](const Turn&) { return made(below_->size()); });
     HF_TRY(outcome.status);
     return separate_ ? std::max(outcome.value, separate_->end()) : outcome.value;
@@ -190,11 +220,11 @@ class CoordinatedFile final : public Coordinated {
   // What the system has it keeps, whoever dies next.
   Status close() override {
     std::lock_guard lock(mutex_);
-    const Status joined = join_first();
+    const Status ended = end_first(), joined = join_first();
     const Outcome outcome = look(Call::close, "the close", 0, 0, [&](const Turn&) { return Outcome{below_->close()}; });
     kept_.forget();
     replica_.forget(common_.subject);
-    if (joined.ok()) return outcome.status;
+    if (joined.ok()) return ended.ok() ? outcome.status : ended;
     return Status(joined.kind(),
                   fmt::format("{}: {}; nothing is lost: it stays in the replicas' parts; when the cause is gone: holdfast merge {}", name_,
                               joined.sentence(), shell_word(name_)),
@@ -227,6 +257,7 @@ class CoordinatedFile final : public Coordinated {
   Status take_over() {
     const uint32_t successions = replica_.successions();
     if (successions == successions_ && !kept_from_log_ && !repeated_in_part_ && !has_lost_a_writer() && (!led_ || led_->is_open())) return Status();
+    beside_.is_to_be_written_again();
     HF_TRY(repeat_kept());
     successions_ = successions;
     kept_from_log_ = false;
@@ -258,15 +289,36 @@ class CoordinatedFile final : public Coordinated {
   }
   Status written(const Outcome& outcome, std::span<const Extent> extents, ByteView data) {
     HF_TRY(outcome.status);
-    if (!keeps() || (replica_.is_alone() && !may_repeat(outcome))) return Status();
+    keep(outcome, extents, data);
+    return kept_.is_too_much() ? sync_agreed() : Status();
+  }
+  void keep(const Outcome& outcome, std::span<const Extent> extents, ByteView data) {
+    if (!keeps() || (replica_.is_alone() && !may_repeat(outcome))) return;
     writers_ |= outcome.value;
     kept_.wrote(extents, data, may_repeat(outcome));
     note_where_from(outcome);
-    return kept_.is_too_much() ? sync_agreed() : Status();
+  }
+
+  // The one that was under way, as all replicas know by now.
+  Status ended(const Outcome& outcome) {
+    if (outcome.status.ok() && beside_.is_under_way()) keep(outcome, beside_.extents(), beside_.data());
+    beside_.is_over();
+    return outcome.status;
+  }
+  Status end_agreed() {
+    if (!beside_.is_under_way()) return Status();
+    return ended(look(Call::end_of_begun_write, "the end of a write", 0, 0, [&](const Turn&) { return Outcome{beside_.finish(*below_)}; }));
+  }
+  // Before any other call. Whoever has begun it is to hear of a failure, too.
+  Status end_first() {
+    const Status end = end_agreed();
+    if (!end.ok()) untold_ = end;
+    return end;
   }
 
   // What is not in the file yet, where somebody is to see it.
   Status join_first() {
+    HF_TRY(end_first());
     if (!separate_ || !separate_->has_any()) return Status();
     const Result<uint64_t> writers = separate_->join(common_, keeps() ? repeat_kept_ : nullptr);
     HF_TRY(writers.status());
@@ -382,6 +434,8 @@ class CoordinatedFile final : public Coordinated {
   bool kept_from_log_ = false, repeated_in_part_ = false;
   const std::unique_ptr<SeparateWrites> separate_;
   bool through_ = false;  // nothing is written apart any more
+  WriteBeside beside_;
+  Status untold_;  // of a write that was begun
   const std::function<Status()> take_over_, repeat_kept_;
   const Common common_;
 };
@@ -389,8 +443,8 @@ class CoordinatedFile final : public Coordinated {
 }  // namespace
 
 std::unique_ptr<Coordinated> coordinated(std::unique_ptr<FileLayer> below, redundant::Replica& replica, uint64_t subject, std::string name,
-                                         Protocols protocols, std::unique_ptr<Parts> parts) {
-  return std::make_unique<CoordinatedFile>(std::move(below), nullptr, replica, subject, std::move(name), protocols, std::move(parts));
+                                         Protocols protocols, std::unique_ptr<Parts> parts, layers::Background& background) {
+  return std::make_unique<CoordinatedFile>(std::move(below), nullptr, replica, subject, std::move(name), protocols, std::move(parts), background);
 }
 
 Result<std::unique_ptr<FileLayer>> coordinated(Led led, redundant::Replica& replica, uint64_t subject, std::string name, Protocols protocols) {

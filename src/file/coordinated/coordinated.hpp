@@ -7,6 +7,8 @@
 #include "base/file_layer.hpp"
 #include "file/coordinated/parts.hpp"
 #include "file/coordinated/protocol.hpp"
+#include "layers/buffered/background.hpp"
+#include "layers/buffered/begun_writes.hpp"
 #include "redundant/twins/replica.hpp"
 
 namespace holdfast::file {
@@ -37,7 +39,9 @@ enum class Call : uint64_t {
   set_attributes,
   look,
   put_at_end,
-  make_node
+  make_node,
+  begin_write,
+  end_of_begun_write
 };
 
 // A number for what calls are about: the same in all replicas, other for another file, and for another open of it.
@@ -60,10 +64,13 @@ class Coordinated : public FileLayer {
   virtual Status join() = 0;
   // From now on nothing is written apart from the file.
   virtual Status write_through() = 0;
+  // Null: each write is over when it returns. Every other call ends what was begun first.
+  virtual layers::BegunWrites* begun_writes() = 0;
 };
 
 // What each replica has open, with the kernel below. `name` is for messages. `parts`: for writes that are joined later.
 std::unique_ptr<Coordinated> coordinated(std::unique_ptr<FileLayer> below, redundant::Replica& replica, uint64_t subject, std::string name,
-                                         Protocols protocols = {}, std::unique_ptr<Parts> parts = nullptr);
+                                         Protocols protocols = {}, std::unique_ptr<Parts> parts = nullptr,
+                                         layers::Background& background = layers::background_thread());
 
 }  // namespace holdfast::file

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/meter.hpp"
@@ -20,8 +21,9 @@ using Lock = std::unique_lock<std::mutex>;
 
 class Buffered final : public BufferedFile {
  public:
-  Buffered(std::unique_ptr<FileLayer> below, uint64_t size, const BufferPlan& plan, Background& background)
+  Buffered(std::unique_ptr<FileLayer> below, uint64_t size, const BufferPlan& plan, Background& background, BegunWrites* begun)
       : below_(std::move(below)),
+        begun_(begun),
         background_(background),
         bytes_(round_up(std::max<uint64_t>(plan.bytes, 1), plan.align)),
         most_(size_t(std::max(plan.buffers, 1))),
@@ -34,7 +36,8 @@ class Buffered final : public BufferedFile {
       tether_->file = nullptr;
     }
     Lock lock(mutex_);
-    wait_for_background(lock);
+    if (begun_) below_.reset();  // which waits for what is under way
+    else wait_for_background(lock);
   }
 
   Status write(std::span<const Extent> extents, ByteView data) override {
@@ -134,6 +137,25 @@ class Buffered final : public BufferedFile {
     Buffered* file;
   };
 
+  // Where full buffers are begun below: what has come of the last one. Before each other call there, and where its buffer is needed.
+  void end_begun() {
+    if (under_way_) settle_begun(begun_->end_write());
+  }
+  void settle_begun(const Status& status) {
+    if (WindowBuffer* const buffer = std::exchange(under_way_, nullptr)) settled(*buffer, status);
+    else if (!status.ok()) failed(status);
+  }
+  void begin_below(WindowBuffer& buffer) {
+    const Extent extent{buffer.begin(), bytes_};
+    const Status before = begun_->begin_write({&extent, 1}, buffer.bytes(0, bytes_));
+    settle_begun(before);
+    if (!before.ok()) return;  // it is written when room is needed
+    ++counts_.writes_below, ++counts_.preflushes;
+    if (current_meter) Meter::add(current_meter->preflushes, 1);
+    buffer.busy = WindowBuffer::Busy::writing;
+    under_way_ = &buffer;
+  }
+
   WindowBuffer* find(uint64_t window) {
     for (auto& buffer : buffers_)
       if (buffer->window() == window) return buffer.get();
@@ -152,7 +174,8 @@ class Buffered final : public BufferedFile {
         HF_TRY(flush_now(*least_used()));
         continue;
       }
-      ended_.wait(lock);
+      if (under_way_) end_begun();
+      else ended_.wait(lock);
     }
   }
   // A new buffer, or one whose bytes are all below.
@@ -203,6 +226,7 @@ class Buffered final : public BufferedFile {
     return Status();
   }
   Status write_below(uint64_t at, ByteView data) {
+    end_begun();
     ++counts_.writes_below;
     const Extent extent{at, data.size()};
     HF_TRY(below_->write(std::span(&extent, 1), data));
@@ -222,6 +246,7 @@ class Buffered final : public BufferedFile {
     return Status();
   }
   void write_behind(WindowBuffer& buffer) {
+    if (begun_) return begin_below(buffer);
     buffer.busy = WindowBuffer::Busy::writing;
     const bool put_off = background_.submit([this, &buffer] {
       uint64_t calls = 0;
@@ -313,6 +338,7 @@ class Buffered final : public BufferedFile {
   }
   // All of them are tried: what can be below is.
   Status flush_all(Lock& lock) {
+    end_begun();
     wait_for_background(lock);
     Status first;
     for (auto& buffer : buffers_) {
@@ -331,6 +357,7 @@ class Buffered final : public BufferedFile {
   }
 
   Status take_end_of_below() {
+    end_begun();
     auto end = below_->size();
     if (end) end_ = *end;
     return end.status();
@@ -398,6 +425,7 @@ class Buffered final : public BufferedFile {
     return read_zero_filled(at, into);
   }
   Status read_zero_filled(uint64_t at, ByteSpan into) {
+    end_begun();
     const Extent extent{at, into.size()};
     auto got = below_->read(std::span(&extent, 1), into);
     if (!got) return got.status();
@@ -436,6 +464,8 @@ class Buffered final : public BufferedFile {
   }
 
   std::unique_ptr<FileLayer> below_;
+  BegunWrites* const begun_;
+  WindowBuffer* under_way_ = nullptr;
   Background& background_;
   const uint64_t bytes_;
   const size_t most_;
@@ -460,10 +490,11 @@ class Buffered final : public BufferedFile {
 
 }  // namespace
 
-Result<std::unique_ptr<BufferedFile>> BufferedFile::make(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background) {
+Result<std::unique_ptr<BufferedFile>> BufferedFile::make(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background,
+                                                         BegunWrites* begun) {
   auto size = below->size();
   if (!size) return size.status();
-  return std::unique_ptr<BufferedFile>(std::make_unique<Buffered>(std::move(below), *size, plan, background));
+  return std::unique_ptr<BufferedFile>(std::make_unique<Buffered>(std::move(below), *size, plan, background, begun));
 }
 
 }  // namespace holdfast::layers

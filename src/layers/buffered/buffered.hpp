@@ -5,6 +5,7 @@
 
 #include "base/file_layer.hpp"
 #include "layers/buffered/background.hpp"
+#include "layers/buffered/begun_writes.hpp"
 
 namespace holdfast::layers {
 
@@ -31,7 +32,10 @@ struct BufferCounts {
 
 class BufferedFile : public FileLayer {
  public:
-  static Result<std::unique_ptr<BufferedFile>> make(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background);
+  // `begun`: of the layer below, where that is how full buffers are written. All that happens there then follows from the calls of this layer, whatever takes
+  // how long.
+  static Result<std::unique_ptr<BufferedFile>> make(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background,
+                                                    BegunWrites* begun = nullptr);
 
   // Every write that has returned is below; nothing is made durable (sync() does both).
   virtual Status flush() = 0;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "file/coordinated/coordinated.hpp"
+#include "layers/buffered/buffered.hpp"
 #include "unit/file/fake_parts.hpp"
 #include "unit/file/some_program.hpp"
 
@@ -245,6 +246,90 @@ void check_schedule(uint64_t seed, Came& came) {
   if (std::getenv("SIM_TRACE")) std::printf("%s\n%s\n", weather.text().c_str(), first->said.c_str());
 }
 
+// A program that writes in order, in small pieces, and looks about now and then.
+std::string write_in_order(layers::BufferedFile& file, Recorder& record, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  uint64_t at = 0, seen = 0;
+  for (int i = 0; i < 60; ++i) {
+    const Bytes data = some_bytes(random, 9);
+    const Extent extent{at, data.size()}, place{random() % 100, 9};
+    Bytes into(9);
+    const ByteView piece(data);
+    switch (random() % 20) {
+      case 0: (void)record.read({&place, 1}, into); break;
+      case 1: (void)record.size(); break;
+      case 2: (void)record.sync(); break;
+      case 3: at = random() % 100; break;
+      case 4: (void)record.set_size(random() % 100); break;
+      case 5: (void)record.append({&piece, 1}, false); break;
+      case 6: record.said += file.flush().ok() ? "F" : "F!"; break;
+      default: (void)record.write({&extent, 1}, data); at += data.size();
+    }
+    if (!file.failure_since(seen).ok()) record.said += "!";
+  }
+  (void)record.close();
+  return record.said;
+}
+
+struct BufferedWeather {
+  explicit BufferedWeather(uint64_t seed) {
+    std::mt19937_64 random(seed);
+    teams = 2 + int(random() % 2), buffers = 1 + int(random() % 3);
+    forgets = random() % 2;
+    protocols = {ReadProtocol(unsigned(ReadProtocol::simple) + random() % 2), WriteProtocol::simple, nullptr, 70};
+    const auto death = [&] { return Death{Death::When(1 + random() % 7), int(1 + random() % 40)}; };
+    if (random() % 3 > 0) first = death(), second = death();
+    else if (!forgets && random() % 2) broken_team = int(random() % uint64_t(teams)), broken_from = int(1 + random() % 20);
+    else if (!forgets)
+      for (int i = 0; i < 4; ++i) faults.insert(int(1 + random() % 30));
+  }
+  int teams = 0, buffers = 0, broken_team = -1, broken_from = 0;
+  bool forgets = false;
+  Protocols protocols;
+  Death first, second;
+  std::set<int> faults;
+};
+
+// Full buffers are begun below: what is under way when a leader is lost, or fails, is written by all that the program does next.
+void check_begun_writes(uint64_t seed, Came& came, uint64_t& begun) {
+  const BufferedWeather weather(seed);
+  Disk disk(weather.forgets);
+  disk.faults = weather.faults, disk.broken_team = weather.broken_team, disk.broken_from = weather.broken_from, disk.reads_less = false;
+  Group group(weather.teams, weather.first, disk);
+  group.also(weather.second);
+  std::vector<std::unique_ptr<FakeReplica>> replicas;
+  std::vector<std::unique_ptr<Recorder>> records(size_t(weather.teams));
+  for (int team = 0; team < weather.teams; ++team) replicas.push_back(std::make_unique<FakeReplica>(group, team));
+  std::vector<uint64_t> each_begun(size_t(weather.teams));
+  std::vector<std::thread> threads;
+  for (size_t team = 0; team < size_t(weather.teams); ++team)
+    threads.emplace_back([&, team] {
+      FakeReplica& replica = *replicas[team];
+      auto below = coordinated(std::make_unique<DiskFile>(disk, replica), replica, weather_subject, "file", weather.protocols, nullptr,
+                               seed % 3 ? layers::background_thread() : layers::no_background());
+      layers::BegunWrites* const writes = below->begun_writes();
+      std::unique_ptr<layers::BufferedFile> file;
+      try {
+        file = *layers::BufferedFile::make(std::move(below), {.buffers = weather.buffers, .bytes = 16}, layers::no_background(), writes);
+        records[team] = std::make_unique<Recorder>(*file, 0);
+        (void)write_in_order(*file, *records[team], seed);
+        each_begun[team] = file->counts().preflushes;
+      } catch (const Died&) {
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  Recorder* first = nullptr;
+  for (int team = 0; team < weather.teams; ++team) {
+    came.lost += !group.lives(team);
+    if (!group.lives(team)) continue;
+    if (!first) first = records[size_t(team)].get(), begun += each_begun[size_t(team)];
+    EXPECT_EQ(first->said, records[size_t(team)]->said);
+  }
+  came.failed += first->said.find('!') != std::string::npos;
+  if (first->is_whole) first->model.is(disk.content());
+  if (std::getenv("SIM_TRACE")) std::printf("%s\n", first->said.c_str());
+}
+
 uint64_t number_in(const char* variable, uint64_t otherwise) {
   const char* const text = std::getenv(variable);
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
@@ -263,6 +348,20 @@ TEST(CoordinatedWeather, calls_have_one_outcome_and_the_file_is_what_they_have_m
   EXPECT_GT(came.broken, 30);
   EXPECT_GT(came.stopped, 50);
   EXPECT_GT(came.out, 50);
+}
+
+TEST(CoordinatedWeather, a_write_that_is_under_way_has_one_outcome) {
+  const uint64_t from = number_in("SIM_SEED", 1), count = number_in("SIM_SCHEDULES", 1000);
+  Came came;
+  uint64_t begun = 0;
+  for (uint64_t seed = from; seed < from + count; ++seed) {
+    check_begun_writes(seed, came, begun);
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
+  if (count < 1000) return;
+  EXPECT_GT(came.lost, 200);
+  EXPECT_GT(came.failed, 50);
+  EXPECT_GT(begun, 4000u);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Replicas of one rank as threads of a test, and a disk that forgets what a lost one has not synced.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <condition_variable>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "base/file_layer.hpp"
@@ -86,6 +88,7 @@ class Disk {
   }
   void change(int team, std::function<void(Bytes&)> apply) {
     std::lock_guard lock(mutex_);
+    if (gone_.contains(team)) return;  // a thread of it was at that, beside the one that died
     apply(now_);
     changes_.push_back({team, false, std::move(apply)});
     ++count_;
@@ -114,6 +117,7 @@ class Disk {
   // Its node has gone, with what the kernel had not written yet.
   void lose(int team) {
     std::lock_guard lock(mutex_);
+    gone_.insert(team);
     if (!forgets_) return;
     std::erase_if(changes_, [team](const Change& change) { return change.team == team && !change.durable; });
     now_ = settled_;
@@ -125,6 +129,7 @@ class Disk {
   std::set<int> faults;
   // From a call on all those of this team: its node's mount is full, or broken.
   int broken_team = -1, broken_from = 0;
+  bool reads_less = true;  // a read that is faulty may also end early: buffers take that for the end of the file
   bool is_faulty(int team) {
     std::lock_guard lock(mutex_);
     ++calls_;
@@ -142,6 +147,7 @@ class Disk {
   Bytes settled_;  // nobody's loss changes it
   Bytes now_;      // with all changes
   std::vector<Change> changes_;
+  std::set<int> gone_;  // teams
   int count_ = 0, calls_ = 0;
 };
 
@@ -343,7 +349,7 @@ class FakeReplica final : public ReplicaOfFiles, public redundant::Sharing {
   redundant::Meetings& mine() { return *group_.meetings_[size_t(place_.team)]; }
   Group& group_;
   const redundant::Place place_;
-  bool tears_ = false;  // what it writes now arrives in part
+  std::atomic<bool> tears_{false};  // what it writes now arrives in part
 };
 
 class DiskFile final : public FileLayer {
@@ -352,9 +358,9 @@ class DiskFile final : public FileLayer {
   Status write(std::span<const Extent> extents, ByteView data) override {
     if (disk_.is_faulty(replica_.place().team)) return write_in_part(extents[0], data);
     for (const Extent& extent : extents) {
-      const ByteView all = data.first(extent.length), piece = replica_.tears() ? all.first(all.size() / 2) : all;
-      disk_.change(replica_.place().team,
-                   [at = extent.offset, bytes = Bytes(piece.begin(), piece.end())](Bytes& content) { put(content, at, bytes); });
+      const ByteView all = data.first(extent.length), first = all.first(all.size() / 2), rest = all.subspan(first.size());
+      if (is_beside()) write_piece(extent.offset, first), std::this_thread::yield(), write_piece(extent.offset + first.size(), rest);
+      else write_piece(extent.offset, replica_.tears() ? first : all);
       data = data.subspan(extent.length);
     }
     return Status();
@@ -362,7 +368,7 @@ class DiskFile final : public FileLayer {
   // An error, or less than there is.
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
     const bool is_faulty = disk_.is_faulty(replica_.place().team);
-    if (is_faulty && extents[0].offset % 2) return failed();
+    if (is_faulty && (extents[0].offset % 2 || !disk_.reads_less)) return failed();
     const uint64_t got = disk_.read(extents, into);
     return is_faulty ? std::min(got, extents[0].length / 2) : got;
   }
@@ -381,13 +387,18 @@ class DiskFile final : public FileLayer {
  private:
   static Status failed() { return Status(Kind::io, "the device failed", EIO); }
   Status write_in_part(const Extent& extent, ByteView data) {
-    const ByteView piece = data.first(extent.length / 2);
-    disk_.change(replica_.place().team, [at = extent.offset, bytes = Bytes(piece.begin(), piece.end())](Bytes& content) { put(content, at, bytes); });
+    write_piece(extent.offset, data.first(extent.length / 2));
     return failed();
   }
+  void write_piece(uint64_t at, ByteView piece) {
+    disk_.change(replica_.place().team, [at, bytes = Bytes(piece.begin(), piece.end())](Bytes& content) { put(content, at, bytes); });
+  }
+  // A thread beside the program's, which may die between any two pieces.
+  bool is_beside() const { return std::this_thread::get_id() != program_; }
 
   Disk& disk_;
   FakeReplica& replica_;
+  const std::thread::id program_ = std::this_thread::get_id();
 };
 
 }  // namespace holdfast::file::test
