@@ -75,7 +75,7 @@ class BuffersOfReplicas(ReplicatedTest):
 
     def test_small_writes_wait_for_nobody(self):
         """One replica stands still. The other one gathers what it writes until its buffer is full."""
-        calls = 20_000_000
+        calls = 6_000_000
         job = self.start("--buffer", "2x64MiB", "--path", "*/out", self.program(), "gather", "out", str(calls))
         processes = [self.process_of(team, 0) for team in (0, 1)]
 
@@ -89,10 +89,10 @@ class BuffersOfReplicas(ReplicatedTest):
         os.kill(processes[0], signal.SIGSTOP)
         before = ticks_of(processes[1])
         try:
-            self.until(lambda: ticks_of(processes[1]) > before + 20, 4)
+            self.until(lambda: ticks_of(processes[1]) > before + 10, 6)
         finally:
             os.kill(processes[0], signal.SIGCONT)
-        _, err = job.communicate(timeout=60)
+        _, err = job.communicate(timeout=120)
         self.assertEqual(job.returncode, 0, err)
         self.assertEqual(os.path.getsize(self.path("out")), calls)
 
