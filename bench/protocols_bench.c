@@ -1,7 +1,7 @@
 /* One rank, one file, calls of several sizes: reads by MPI-IO, writes by plain calls. It knows nothing of replicas.
 
      protocols_bench --mode read --path FILE --sizes N,N,... [--verify]   a file of 64 MiB, opened to read
-     protocols_bench --mode write --path FILE --sizes N,N,...             FILE.N is made anew for each size
+     protocols_bench --mode write --path FILE --sizes N,N,... [--rest US] FILE.N is made anew for each size; a rest after each MiB
      protocols_bench --mode clock --count N                               asks for the time N times
      protocols_bench --mode sends --count N                               of two ranks: N times the time, a message to the other one, and one back
      protocols_bench --mode appends --path FILE --count N                 each rank appends N lines of 64 bytes
@@ -17,6 +17,7 @@
 
 enum { period = 16 << 20, most_sizes = 16 };
 static uint64_t least_bytes = 8 << 20;
+static useconds_t rest_us = 0;
 
 static void fail_with(const char *what) {
   char text[4200];
@@ -55,8 +56,10 @@ static double write_pieces(const char *path, uint64_t size, const char *data) {
   const int fd = open(name, O_CREAT | O_TRUNC | O_WRONLY, 0666);
   if (fd < 0) fail_with(name);
   const double start = now_seconds();
-  for (uint64_t at = 0; at < bytes_of(size); at += size)
+  for (uint64_t at = 0; at < bytes_of(size); at += size) {
     if (write(fd, data + at % period, size) != (ssize_t)size) fail_with("write");
+    if (rest_us && (at + size) % (1 << 20) == 0) usleep(rest_us);
+  }
   if (close(fd) != 0) fail_with("close");
   return now_seconds() - start;
 }
@@ -155,8 +158,9 @@ static void call_on(const char *path, double seconds) {
 }
 
 int main(int argc, char **argv) {
-  static const struct option known[] = {{"mode", 1, 0, 'm'},  {"path", 1, 0, 'p'},    {"sizes", 1, 0, 's'}, {"verify", 0, 0, 'v'},
-                                        {"count", 1, 0, 'c'}, {"seconds", 1, 0, 't'}, {"least", 1, 0, 'l'}, {0, 0, 0, 0}};
+  static const struct option known[] = {{"mode", 1, 0, 'm'},   {"path", 1, 0, 'p'},  {"sizes", 1, 0, 's'},
+                                        {"verify", 0, 0, 'v'}, {"count", 1, 0, 'c'}, {"seconds", 1, 0, 't'},
+                                        {"least", 1, 0, 'l'},  {"rest", 1, 0, 'r'},  {0, 0, 0, 0}};
   const char *mode = "", *path = "";
   char *sizes = 0;
   uint64_t count = 0;
@@ -169,6 +173,7 @@ int main(int argc, char **argv) {
     else if (c == 's') sizes = optarg;
     else if (c == 'v') verify = 1;
     else if (c == 'c') count = strtoull(optarg, 0, 10);
+    else if (c == 'r') rest_us = (useconds_t)strtoul(optarg, 0, 10);
     else if (c == 'l') least_bytes = strtoull(optarg, 0, 10);
     else if (c == 't') seconds = atof(optarg);
     else fail("an unknown option");

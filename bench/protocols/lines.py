@@ -156,12 +156,13 @@ def waits(bench):
 
 
 def small_writes(bench):
-    """In memory, where a flush is a copy, and on a mount of a bandwidth of its own."""
+    """In memory, where a flush is a copy, and on a mount of a bandwidth of its own, also by a program that does something else meanwhile."""
     place, mounts, clean = throttled_place(bench, 1)
     buffers, sides, rows = ["--buffer", "4x1MiB", "--path", place.root + "/**"], {}, []
-    for name, where, path, size in (("tmpfs", "tmpfs", place.file("out"), bench.pick(64, 256)),
-                                    ("mount", "a mount of 150 MB/s", os.path.join(mounts.mounts[0], "out"), bench.pick(32, 64))):
-        job = command(bench, "--mode", "write", "--path", path, "--sizes", 512, "--least", size * MIB)
+    out, mounted = place.file("out"), os.path.join(mounts.mounts[0], "out")
+    for name, where, path, size, rest in (("tmpfs", "tmpfs", out, bench.pick(64, 256), 0), ("mount", "a mount of 150 MB/s", mounted, bench.pick(32, 64), 0),
+                                          ("rests", "a mount of 150 MB/s, 5 ms of rest after each MiB", mounted, bench.pick(32, 64), 5000)):
+        job = command(bench, "--mode", "write", "--path", path, "--sizes", 512, "--least", size * MIB, "--rest", rest)
 
         def before(path=path):
             remove_native([path + ".512"])
