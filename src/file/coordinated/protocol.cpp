@@ -117,10 +117,7 @@ Outcome Meeting::meet(const redundant::Claim& claim, const char* call, const std
 }
 
 uint64_t sum_of(std::span<const Extent> extents, ByteView data) {
-  coding::RunningChecksum sum(0);
-  sum.add(std::as_bytes(extents));
-  sum.add(data);
-  return sum.value();
+  return coding::plain_checksum(data, coding::plain_checksum(std::as_bytes(extents)));
 }
 
 std::vector<Extent> part_of(std::span<const Extent> extents, uint64_t begin, uint64_t end) {
