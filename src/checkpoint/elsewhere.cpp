@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <tuple>
 #include <vector>
@@ -18,46 +19,41 @@ namespace {
 
 constexpr std::chrono::milliseconds between_looks(50);
 
-// What `look` says of each of the nodes that answer, side by side. `only`: of that address alone, if there is one.
-template <class Found, class Look>
-std::vector<Found> ask_others(const std::string& own, const Run& run, const Settings& settings, Look look, const std::string& only = "") {
-  std::vector<Found> all;
+// Of users' files those that `is_meant`, in these states, on all nodes that answer, side by side. `only`: on that address alone, if there is one.
+using IsMeant = std::function<bool(State, const LocalName&)>;
+
+std::vector<FoundElsewhere> find_on(target::Target& target, const std::string& address, const std::string& below, const std::vector<State>& states,
+                                    const IsMeant& is_meant) {
+  std::vector<FoundElsewhere> found;
+  for (const State state : states) {
+    const auto names = target.list(fmt::format("{}/{}", below, state_name(state)));
+    if (!names) continue;
+    for (const std::string& text : *names)
+      if (auto name = decode_local_name(text); name && name->kind == LocalName::of_user && is_meant(state, *name))
+        found.push_back({address, {state, std::move(*name)}});
+  }
+  return found;
+}
+
+std::vector<FoundElsewhere> find_elsewhere(const std::vector<State>& states, const std::string& own, const Run& run, const Settings& settings,
+                                           const IsMeant& is_meant, const std::string& only = "") {
+  std::vector<FoundElsewhere> found;
   const auto nodes = only.empty() ? run.nodes : std::vector<std::string>{only};
   const auto pool = run.nodes.size() > 1 ? catalog::look_at_pool(nodes, settings.deadline_ms) : Status(Kind::not_found, "");
-  if (!pool) return all;
+  if (!pool) return found;
   const std::string below = directory_of_attempt(run.id, run.attempt);
-  std::vector<std::pair<std::shared_ptr<Found>, std::shared_ptr<target::Ticket>>> asked;
+  using Answer = std::shared_ptr<std::vector<FoundElsewhere>>;
+  std::vector<std::pair<Answer, std::shared_ptr<target::Ticket>>> asked;
   for (const catalog::Member& member : pool->members) {
     if (!member.usable() || member.path == own) continue;
-    auto here = std::make_shared<Found>();
+    const auto here = std::make_shared<std::vector<FoundElsewhere>>();
     asked.emplace_back(here, member.lane->submit([=, target = member.target, address = member.path] {
-      *here = look(*target, address, below);
+      *here = find_on(*target, address, below, states, is_meant);
       return Status();
     }));
   }
-  for (auto& [here, ticket] : asked)
-    if (ticket->wait()) all.push_back(std::move(*here));
-  return all;
-}
-
-// Of users' files that `is_meant`, in these states.
-template <class IsMeant>
-std::vector<FoundElsewhere> find_elsewhere(const std::vector<State>& states, const std::string& own, const Run& run, const Settings& settings,
-                                           IsMeant is_meant, const std::string& only = "") {
-  using All = std::vector<FoundElsewhere>;
-  const auto look = [=](target::Target& target, const std::string& address, const std::string& below) {
-    All here;
-    for (const State state : states) {
-      const auto names = target.list(fmt::format("{}/{}", below, state_name(state)));
-      if (!names) continue;
-      for (const std::string& text : *names)
-        if (auto name = decode_local_name(text); name && name->kind == LocalName::of_user && is_meant(state, *name))
-          here.push_back({address, {state, std::move(*name)}});
-    }
-    return here;
-  };
-  All found;
-  for (const All& here : ask_others<All>(own, run, settings, look, only)) found.insert(found.end(), here.begin(), here.end());
+  for (const auto& [here, ticket] : asked)
+    if (ticket->wait()) found.insert(found.end(), here->begin(), here->end());
   return found;
 }
 
