@@ -437,10 +437,9 @@ std::optional<uint64_t> LocalFiles::Listed::last_step(const std::string& file, u
   return last;
 }
 
-LocalFiles::Seen LocalFiles::see() const {
+LocalFiles::Seen LocalFiles::Listed::see() const {
   std::map<std::string, uint32_t> newest, hidden;
-  const Listed here = listed();
-  for (const auto& [state, name] : here.all_) {
+  for (const auto& [state, name] : all_) {
     if (is_never_seen(state) || name.kind != LocalName::of_user) continue;
     uint32_t& number = (state == State::hidden ? hidden : newest)[name.file];
     number = std::max(number, name.number);

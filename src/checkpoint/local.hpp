@@ -146,6 +146,11 @@ class LocalFiles {
   // Somebody goes on with what those have left who are dead by now.
   void forget_dead(const LocalName& name) const;
 
+  // All files at once: those that are there, and those that were removed.
+  struct Seen {
+    std::set<std::string> there;
+    std::map<std::string, uint32_t> removed;  // with the number that each had
+  };
   // The files of all states at one time, for who asks more than one question. Each listing costs as many calls of the system as there are states.
   class Listed {
    public:
@@ -165,6 +170,7 @@ class LocalFiles {
     std::optional<LocalName> before_in_its_place(const LocalName& name, const std::string& except = "") const;
     // The highest step of those of its versions here with a lower number than that.
     std::optional<uint64_t> last_step(const std::string& file, uint32_t before_number = ~0u) const;
+    Seen see() const;
 
    private:
     friend class LocalFiles;
@@ -180,12 +186,7 @@ class LocalFiles {
   std::optional<LocalName> last_of_rank(uint32_t rank, uint32_t writer) const { return listed().last_of_rank(rank, writer); }
   std::optional<uint64_t> last_step(const std::string& file) const { return listed().last_step(file); }
 
-  // All files at once: those that are there, and those that were removed.
-  struct Seen {
-    std::set<std::string> there;
-    std::map<std::string, uint32_t> removed;  // with the number that each had
-  };
-  Seen see() const;
+  Seen see() const { return listed().see(); }
   // What was removed before that one was written is no more to be remembered.
   void forget_hidden(const std::string& file, uint32_t before_number) const;
   // Of what was dropped those files are remembered that may be written anew: of each rank the last ones, where nothing newer has their names.

@@ -224,8 +224,8 @@ void Checkpoints::State::learn_of_removals(const std::optional<std::string>& fil
   if (!patterns.are_single()) return;
   const auto removed = checkpoint::removed_elsewhere(file, node, run, settings);
   if (removed.empty()) return;
-  const auto noted = files.see().removed;
   const Listed here = files.listed();
+  const auto noted = here.see().removed;
   for (const auto& [path, name] : removed) {
     const auto known = noted.find(path);
     const bool is_known = (known != noted.end() && known->second >= name.number) || here.last_number(path) > name.number;
