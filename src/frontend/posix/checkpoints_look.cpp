@@ -16,6 +16,14 @@
 
 namespace holdfast::frontend::posix {
 
+namespace {
+
+// Of the versions of one file that is protected by itself, over all attempts of the run.
+using Number = checkpoint::PlainFiles::Number;
+Number number_of(const layout::Version& version) { return {version.attempt, version.number}; }
+
+}  // namespace
+
 // Of this attempt, or of the checkpoint that it began with.
 bool Checkpoints::State::is_visible(const layout::Version& version, const std::set<std::string>& beside) const {
   const bool from = run.from && !run.from->drained && checkpoint::is_of(version, run.id, *run.from);
@@ -53,11 +61,11 @@ Result<Checkpoints::State::Found> Checkpoints::State::look_for_single(const File
 
 // Whether there is a version that cannot be read, and none as new that can.
 bool Checkpoints::State::lacks_newest(const Found& found, const File& file) const {
-  const auto number = [](const catalog::FoundVersion& one) { return std::make_pair(one.manifest.version->attempt, one.manifest.version->number); };
   const catalog::FoundVersion* const best = newest_of(found, file, {});
   return std::any_of(found.begin(), found.end(), [&](const catalog::FoundVersion& one) {
     const layout::Version& version = *one.manifest.version;
-    return version.run == run.id && version.file == file.path && !one.readable() && (!best || !best->readable() || number(*best) < number(one));
+    if (version.run != run.id || version.file != file.path || one.readable()) return false;
+    return !best || !best->readable() || number_of(*best->manifest.version) < number_of(version);
   });
 }
 
@@ -109,7 +117,7 @@ const catalog::FoundVersion* Checkpoints::State::newest_of(const Found& found, c
 
 // Of files that are protected one by one: why what is to be shown may not be the newest. What was lost before this attempt `run` has named; what only keeps
 // silent may come back. A version has more members than its scheme has data units: while no more nodes keep silent than these, some member shows it.
-std::string Checkpoints::State::why_not_newest(const Found& found, const File& file, const checkpoint::PlainFiles::Number& shown) const {
+std::string Checkpoints::State::why_not_newest(const Found& found, const File& file, const Number& shown) const {
   const auto& silent = versions.silent();
   const auto would_be_readable = [&](const catalog::FoundVersion& one) {
     const auto& members = one.manifest.members;
@@ -119,8 +127,7 @@ std::string Checkpoints::State::why_not_newest(const Found& found, const File& f
   };
   const bool is_lost = std::any_of(found.begin(), found.end(), [&](const catalog::FoundVersion& one) {
     const layout::Version& version = *one.manifest.version;
-    if (version.file != file.path || one.readable() || !is_visible(version, {}) || std::make_pair(version.attempt, version.number) <= shown)
-      return false;
+    if (version.file != file.path || one.readable() || !is_visible(version, {}) || number_of(version) <= shown) return false;
     return version.attempt == run.attempt || would_be_readable(one);
   });
   if (is_lost) return fmt::format("{}: too many of the nodes that keep what was written last are lost, or do not answer", file.path);
@@ -140,10 +147,9 @@ Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(co
   if (!found) return found.status();
   const catalog::FoundVersion* const seen = newest_of(*found, file, beside_beginning(*found));
   const catalog::FoundVersion* const best = seen && seen->readable() ? seen : nullptr;
-  using Number = checkpoint::PlainFiles::Number;
   const auto known = patterns.are_single() ? plain.drained(file.path, !best && seen) : Result<std::optional<Number>>(std::optional<Number>());
   const auto drained = known ? *known : std::nullopt;
-  const auto number = best ? std::optional(Number(best->manifest.version->attempt, best->manifest.version->number)) : std::nullopt;
+  const auto number = best ? std::optional(number_of(*best->manifest.version)) : std::nullopt;
   const auto own = number_of_own > 0 ? std::optional(Number(run.attempt, number_of_own)) : std::nullopt;
   const auto shown = std::max({number, own, drained});
   const std::string why = shown && patterns.are_single() ? why_not_newest(*found, file, *shown) : "";
@@ -431,11 +437,10 @@ bool Checkpoints::shows_plain(const File& file) const {
 std::optional<layout::Version> Checkpoints::State::newest_unread(const File& file) {
   const auto found = patterns.are_single() ? versions.look(settings.local, settings.deadline_ms) : Result<Found>(Found());
   std::optional<layout::Version> newest;
-  const auto order = [](const layout::Version& version) { return std::make_pair(version.attempt, version.number); };
   if (!found) return newest;
   for (const catalog::FoundVersion& one : *found)
     if (const layout::Version& version = *one.manifest.version; version.run == run.id && version.file == file.path)
-      if (!newest || order(*newest) < order(version)) newest = version;
+      if (!newest || number_of(*newest) < number_of(version)) newest = version;
   return newest;
 }
 
