@@ -1,7 +1,6 @@
 #include "checkpoint/elsewhere.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <tuple>
@@ -16,8 +15,6 @@
 namespace holdfast::checkpoint {
 
 namespace {
-
-constexpr std::chrono::milliseconds between_looks(50);
 
 // Of users' files those that `is_meant`, in these states, on all nodes that answer, side by side. `only`: on that address alone, if there is one.
 using IsMeant = std::function<bool(State, const LocalName&)>;
@@ -79,9 +76,15 @@ std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::
 
 // In the order in which a file goes from one state to the next.
 Elsewhere look_elsewhere(const std::string& file, const std::string& own, const Run& run, const Settings& settings) {
+  std::vector<State> states = not_protected_yet();
+  states.insert(states.begin(), {State::writing, State::together});
+  const auto all = files_elsewhere(file, states, own, run, settings);
+  const auto removed = removed_among(all);
+  const auto gone = removed.find(file);
   Elsewhere found;
-  for (const auto& [address, one] : files_elsewhere(file, {State::writing, State::together, State::closed, State::protecting}, own, run, settings))
-    (one.state == State::writing || one.state == State::together ? found.writing : found.coming) = node_of(address);
+  for (const auto& [address, one] : all)
+    if (one.state == State::writing || one.state == State::together) found.writing = node_of(address);
+    else if (one.state != State::hidden && (gone == removed.end() || one.name.number > gone->second.number)) found.is_coming = true;
   return found;
 }
 
@@ -127,17 +130,6 @@ Status refuse_beside(const std::string& node, const std::string& file) {
 Status refuse_coming(const std::string& node, const std::string& file) {
   return Status(Kind::busy,
                 fmt::format("{} was closed on node {} and is not protected yet: see what keeps it with 'holdfast checkpoints'", file, node), EBUSY);
-}
-
-Status wait_for_others(const std::string& file, const std::string& own, const Run& run, const Settings& settings) {
-  const auto until = catalog::environment().now() + std::chrono::milliseconds(settings.lock_patience_ms);
-  for (;;) {
-    const Elsewhere now = look_elsewhere(file, own, run, settings);
-    if (!now.writing.empty()) return refuse_beside(now.writing, file);
-    if (now.coming.empty()) return {};
-    if (catalog::environment().now() >= until) return refuse_coming(now.coming, file);
-    catalog::environment().wait(between_looks);
-  }
 }
 
 }  // namespace holdfast::checkpoint

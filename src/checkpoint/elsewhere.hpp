@@ -13,7 +13,8 @@
 namespace holdfast::checkpoint {
 
 struct Elsewhere {
-  std::string writing, coming;  // a node where a program has it open, and one where it is closed and not protected yet; empty: none
+  std::string writing;     // a node where a program has it open; empty: none
+  bool is_coming = false;  // some node has closed it, and it is neither protected yet nor removed
 };
 // Of all nodes of the attempt that answer, but `own`.
 Elsewhere look_elsewhere(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
@@ -27,8 +28,6 @@ std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::
 // What they say was removed in this attempt, or of one file: by path, as it was then.
 std::map<std::string, LocalName> removed_elsewhere(const std::optional<std::string>& file, const std::string& own, const Run& run,
                                                    const Settings& settings);
-// Until it is protected where it was closed, so that this node goes on from there. Kind::busy where it is open on another node, or that takes too long.
-Status wait_for_others(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
 Status refuse_beside(const std::string& node, const std::string& file);
 Status refuse_coming(const std::string& node, const std::string& file);
 // What those nodes have closed, not protected yet, and not removed.

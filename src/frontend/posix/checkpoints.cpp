@@ -300,7 +300,7 @@ Result<std::optional<LocalName>> Checkpoints::State::begin(const File& file, int
 
 int Checkpoints::open_alone(const File& file, int flags, mode_t mode, Status& status) {
   const bool may_be_others = state_->may_be_others(file);
-  if (may_be_others) status = checkpoint::wait_for_others(file.path, state_->node, state_->run, state_->settings);
+  if (may_be_others) status = state_->wait_to_write(file);
   else if (!state_->decides_here(file, flags)) status = state_->wait_to_see(file);
   if (!status) return errno = status.to_errno(), -1;
   std::lock_guard lock(state_->mutex);

@@ -318,6 +318,16 @@ Status Checkpoints::State::await_protection(const File& file, uint32_t known) {
   }
 }
 
+// Who goes on with a file that several nodes may write begins with what another one has closed. Nobody begins it while another one has it open.
+Status Checkpoints::State::wait_to_write(const File& file) {
+  for (;;) {
+    const checkpoint::Elsewhere others = checkpoint::look_elsewhere(file.path, node, run, settings);
+    if (!others.writing.empty()) return checkpoint::refuse_beside(others.writing, file.path);
+    if (!others.is_coming) return {};
+    HF_TRY(await_protection(file, 0));
+  }
+}
+
 Result<Checkpoints::Sight> Checkpoints::look_alone(const File& file, bool fetches) {
   const auto shared = find_shared(file);
   if (!shared) return shared.status();

@@ -153,6 +153,7 @@ struct Checkpoints::State {
   bool open_elsewhere(const LocalName& name) const;
   void wait_for_coming(const File& file);
   Status wait_to_see(const File& file);
+  Status wait_to_write(const File& file);
   // Until other nodes have protected what they have closed of it just now, above that number. The mutex is not held.
   Status await_protection(const File& file, uint32_t known);
   bool has_protected(const File& file, uint32_t number);
