@@ -188,7 +188,7 @@ Age Checkpoint::age() const {
 Ages Checkpoint::ages() const {
   if (are_singles) return {{UINT32_MAX, age()}};
   Ages all;
-  for (const auto& [place, file] : last_files(*this)) all.emplace(place, age_of(*file));
+  for (const auto& [place, file] : last_files_or_beside(*this)) all.emplace(place, age_of(*file));
   return all;
 }
 

@@ -49,5 +49,21 @@ TEST(DrainedCountdown, is_older_than_what_the_same_ranks_wrote_later) {
   EXPECT_EQ(beginning_of(survey, countdown_run).from, (checkpoint::Run::From{1, 20, true}));
 }
 
+// One rank has removed its only file of the drained one, and the other rank its only file of the newer one. What it had written of that lies beside it on the nodes. Found by
+// the simulator, seed 331 of the renamed ones.
+TEST(DrainedCountdown, is_older_than_what_the_same_ranks_wrote_later_and_removed) {
+  sim::Site site(1);
+  const catalog::ReplacedEnvironment in_site(site);
+  layout::Version roll = file_of(0, 10, 2);
+  roll.roll = layout::Roll{true, {{file_of(1, 10, 2).file, 1, 2}}};
+  Survey survey;
+  survey.checkpoints = checkpoints_of({found_of(file_of(0, 10, 2)), found_of(file_of(1, 10, 2)), found_of(roll)});
+  ASSERT_EQ(survey.checkpoints.front().files.size(), 1u) << "the first rank's file is listed by no roll";
+  survey.drained = {drained_of({file_of(0, 20, 1)})};
+  EXPECT_EQ(beginning_of(survey, countdown_run).from, (checkpoint::Run::From{1, 10}));
+  survey.drained = {drained_of({file_of(0, 20, 3)})};
+  EXPECT_EQ(beginning_of(survey, countdown_run).from, (checkpoint::Run::From{1, 20, true}));
+}
+
 }  // namespace
 }  // namespace holdfast::checkpoint
