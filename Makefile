@@ -72,6 +72,7 @@ test-long: build
 	SIM_FAMILY='Checkpoints.rolled_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(CHECKPOINT_SCHEDULES) $(BUILD)/sim-results
 	SIM_FAMILY='Checkpoints.singles_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(CHECKPOINT_SCHEDULES) $(BUILD)/sim-results
 	SIM_FAMILY='Checkpoints.renamed_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(CHECKPOINT_SCHEDULES) $(BUILD)/sim-results
+	SIM_FAMILY='Checkpoints.together_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(CHECKPOINT_SCHEDULES) $(BUILD)/sim-results
 	SIM_FAMILY='Openers.over_a_network_read_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(NETWORK_SCHEDULES) $(BUILD)/sim-results
 	SIM_FAMILY='Openers.over_a_network_on_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(NETWORK_SCHEDULES) $(BUILD)/sim-results
 	tests/mutants/mutants.py --find --build $(BUILD)

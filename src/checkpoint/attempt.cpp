@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/node_path.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
@@ -156,6 +157,37 @@ bool is_past_beginning(const std::vector<catalog::FoundVersion>& found, const Ru
       own.push_back(one);
   const auto all = checkpoints_of(protected_of(own));
   return std::any_of(all.begin(), all.end(), [](const Checkpoint& one) { return one.whole(); });
+}
+
+namespace {
+
+std::string note_of_giving_way(const Run& run) { return fmt::format("{}/{}", directory_of_attempt(run.id, run.attempt), gave_way); }
+
+}  // namespace
+
+void note_giving_way(const std::vector<Protected>& old, const Run& run, const Settings& settings) {
+  const auto is_of_beginning = [&](const Protected& one) { return !one.version.is_single() && is_of(one.version, run.id, *run.from); };
+  if (!run.from || run.from->drained || std::none_of(old.begin(), old.end(), is_of_beginning)) return;
+  const auto pool = catalog::look_at_pool(settings.local, settings.deadline_ms);
+  if (!pool) return;
+  for (const catalog::Member& member : pool->members)
+    if (member.usable())
+      (void)member.lane->run([target = member.target, at = note_of_giving_way(run)] {
+        const Status put = target->put(at, {}, false);
+        if (put.kind() != Kind::not_found) return put;
+        for (const std::string& directory : {std::string(local_directory), catalog::parent_of(catalog::parent_of(at)), catalog::parent_of(at)})
+          (void)target->make_directory(directory);
+        return target->put(at, {}, false);
+      });
+}
+
+bool has_given_way(const Run& run, const std::string& own, const Settings& settings) {
+  const std::string at = note_of_giving_way(run);
+  if (catalog::look(fmt::format("{}/{}", parse_node_path(own).path, at), false)) return true;
+  const auto pool = catalog::look_at_pool(run.nodes, settings.deadline_ms);
+  return pool && std::any_of(pool->members.begin(), pool->members.end(), [&](const catalog::Member& member) {
+           return member.usable() && member.lane->run([target = member.target, at] { return target->get(at, 1).status(); }).ok();
+         });
 }
 
 namespace {

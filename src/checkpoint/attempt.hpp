@@ -55,6 +55,13 @@ bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found, const
 // It has a whole checkpoint of its own: what it began with may have been dropped. Not where files are protected one by one.
 bool is_past_beginning(const std::vector<catalog::FoundVersion>& found, const Run& run);
 
+inline constexpr const char* gave_way = "gave-way";  // beside an attempt's states, on its nodes: an empty file
+// Before versions go that are too old: where some are of what this attempt has begun with its nodes get a note. Who looks for a file of that, and sees neither all of
+// it nor a later checkpoint that is whole, is told so that nothing was lost. A later one may just be written anew.
+void note_giving_way(const std::vector<Protected>& old, const Run& run, const Settings& settings);
+// Asked of node `own` (an address) first.
+bool has_given_way(const Run& run, const std::string& own, const Settings& settings);
+
 // A version that is too old goes from all nodes that answer, and then its local copy. Where the job is in the version's attempt still, the node that
 // has written it remembers its name. The number must not be given again, for a node that does not answer may come back with this version.
 // `stored_together`: one version, or all of a pack's (Surveyor::stores_of).

@@ -14,6 +14,7 @@
 #include "catalog/growing.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
+#include "checkpoint/attempt.hpp"
 #include "checkpoint/said_once.hpp"
 #include "target/lane.hpp"
 
@@ -78,6 +79,7 @@ class Unneeded {
       if (name.starts_with(scratch_begins) || name.starts_with(described_begins) || name.starts_with(seen_begins) || name.starts_with(turn_begins))
         (void)target_.remove(at(name));
       else if (name.starts_with(team_begins)) (void)target_.remove_directory(at(name));
+    (void)target_.remove(at(gave_way));
     (void)target_.remove_directory(at(said_directory));
     // Who died with one open may be the reason why its checkpoint is passed over (updates.hpp).
     if (const auto open = list(state_name(State::writing)); !open.empty() && target_.make_directory(at(state_name(State::torn))))

@@ -8,6 +8,7 @@
 #include "catalog/growing.hpp"
 #include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
+#include "engine/buffers.hpp"
 #include "engine/protected_file.hpp"
 #include "engine/write_once.hpp"
 #include "exchange/exchange.hpp"
@@ -29,14 +30,15 @@ bool is_of_run_until(const std::string& owner, const std::string& run, const lay
   return of == run && which && *which <= last && !(words >> step);
 }
 
-Status copy(int from, const std::string& path, engine::ProtectedFile& to) {
-  Bytes piece(copied_at_once);
+Status copy(int from, const std::string& path, engine::ProtectedFile& to, uint64_t at_once) {
+  engine::Buffer piece(at_once);
+  if (!piece.valid()) return Status(Kind::internal, "no memory for a piece of " + path);
   for (uint64_t at = 0;;) {
-    const auto got = catalog::read_at(from, path, at, piece);
+    const auto got = catalog::read_at(from, path, at, piece.span());
     if (!got) return got.status();
     if (*got == 0) return {};
     const Extent extent{at, *got};
-    HF_TRY(to.write({&extent, 1}, ByteView(piece).first(*got)));
+    HF_TRY(to.write({&extent, 1}, piece.span().first(*got)));
     at += *got;
   }
 }
@@ -51,7 +53,7 @@ Status begin_with(const catalog::Located& growing, int from, const std::string& 
   const auto alone = exchange::make_solo();
   auto file = engine::ProtectedFile::open(growing, {.read = true, .write = true, .fresh = true}, settings, *alone);
   if (!file) return file.status();
-  const Status copied = copy(from, path, **file);
+  const Status copied = copy(from, path, **file, std::min<uint64_t>(copied_at_once, settings.buffer_bytes));
   const Status closed = (*file)->close();
   return copied ? closed : copied;
 }

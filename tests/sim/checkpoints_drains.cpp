@@ -21,6 +21,13 @@ bool CheckpointsWorld::drain_newest() {
   if (!newest) return false;
   const auto files = manifests_of(*newest, is_single() ? survey->versions : surveyor_->last_versions());
   const auto ages = newest->ages();
+  if (!is_single()) {
+    std::set<CheckpointsModel::Round> rounds;
+    for (const auto& [place, file] : newest->files)
+      if (const auto* const write = model_.named(CheckpointsModel::key_of(file.version, file.written_on()))) rounds.insert(write->round);
+    if (rounds.size() > 1)
+      found(fmt::format("step {} of attempt {} is to be drained, and its files are of several rounds", newest->step, text_of(newest->attempt)));
+  }
   bool done = false;
   const int process = schedule_.add([&] {
     const auto drained = checkpoint::drain(files, checkpoint::own_place, settings_, [](uint64_t, uint64_t) { return true; });

@@ -6,9 +6,6 @@
 
 #include "base/node_path.hpp"
 #include "catalog/user_files.hpp"
-#include "checkpoint/shared.hpp"
-#include "engine/protected_file.hpp"
-#include "exchange/exchange.hpp"
 #include "sim/checkpoints_world.hpp"
 
 namespace holdfast::sim {
@@ -43,7 +40,9 @@ std::vector<std::string> CheckpointsWorld::paths_of(uint32_t rank, uint64_t step
     case Naming::two_patterns: break;
     case Naming::singles: return {};
     case Naming::shared:
-    case Naming::shared_slots: return {fmt::format("{}/all.{}", directory_of_all, step)};
+    case Naming::shared_slots:
+    case Naming::together:
+    case Naming::together_slots: return {fmt::format("{}/all.{}", directory_of_all, step)};
     case Naming::many:
     case Naming::many_slots: {
       std::vector<std::string> all;
@@ -59,50 +58,15 @@ std::vector<std::string> CheckpointsWorld::paths_of(uint32_t rank, uint64_t step
 void CheckpointsWorld::write_all_of(RankOf& rank, uint64_t round, uint64_t step) {
   if (may_remove() && one_in(5)) remove_one(rank);
   for (const std::string& path : paths_of(rank.number, step)) {
-    if (is_shared() ? !write_shared(rank, path, round, step) : !write_one(rank, path, round, step)) return;
+    if (is_shared()     ? !write_shared(rank, path, round, step)
+        : is_together() ? !write_together(rank, path, round, step)
+                        : !write_one(rank, path, round, step))
+      return;
     rank.paths.insert(path);
-    if (updates_ && !is_shared() && !update_one(rank, path)) return;
+    if (updates_ && !is_of_all() && !update_one(rank, path)) return;
   }
   if (may_remove() && one_in(5)) remove_one(rank);
   rank.ended_well = !Schedule::dead();
-}
-
-// The content is one write of the model: the first rank that comes begins it, and each writes its own part, which is here and there.
-bool CheckpointsWorld::write_shared(RankOf& rank, const std::string& path, uint64_t round, uint64_t step) {
-  constexpr size_t sizes_of_all[] = {1000, 4096, 9001, 30000};
-  const CheckpointsModel::Round of{attempts_.size(), round};
-  OfAll& all = of_all_[of];
-  if (all.number == 0) all.number = model_.begin_write(of, step, path, rank.number, any_size(sizes_of_all), random_);
-  const auto file = rank.front->match(path);
-  if (!file) return found(path + " is no checkpoint"), false;
-  const auto shared = rank.front->open_shared(*file, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  if (Schedule::dead()) return false;
-  if (!shared) {
-    if (all_well()) found(fmt::format("{} cannot be opened: {}", path, shared.status().sentence()));
-    return false;
-  }
-  model_.name(all.number, CheckpointsModel::key_of(shared->name.version_in(run_), catalog::digits_of_node(run_.nodes.front())));
-  const Status written = write_own_part(rank, shared->manifest, model_.write(all.number).content);
-  if (Schedule::dead()) return false;
-  if (written && all.ranks.insert(rank.number).second && all.ranks.size() == ranks_)
-    model_.write(all.number).complete = true, count(Did::files_shared);
-  rank.front->shared_closed(shared->name, written.ok(), true);
-  if (!written && !Schedule::dead() && all_well()) found(fmt::format("{} cannot be written: {}", path, written.sentence()));
-  return written.ok() && !Schedule::dead();
-}
-
-Status CheckpointsWorld::write_own_part(const RankOf& rank, const layout::Manifest& manifest, const Bytes& content) {
-  constexpr size_t part = 700;
-  Settings durable = settings_;
-  durable.fast_close = false;
-  const auto alone = exchange::make_solo();
-  auto file = engine::ProtectedFile::open(checkpoint::locate_shared(manifest, durable), {.read = true, .write = true}, durable, *alone);
-  if (!file) return file.status();
-  for (size_t at = rank.number * part; at < content.size(); at += ranks_ * part) {
-    const Extent extent{at, std::min(part, content.size() - at)};
-    HF_TRY((*file)->write({&extent, 1}, ByteView(content).subspan(at, size_t(extent.length))));
-  }
-  return (*file)->close();
 }
 
 // Programs remove what they think they need no more, and sometimes what they are about to write anew. It is gone from then on for this program, in

@@ -4,6 +4,7 @@
 //   ... --gtest_filter='Checkpoints.rolled_*'                                          the same of checkpoints of which nobody knows how many files they have
 //   ... --gtest_filter='Checkpoints.renamed_*'                                         ... of which most files had another checkpoint's name before
 //   ... --gtest_filter='Checkpoints.shared_*'                                          ... of one file of all ranks, which each of them opens by itself
+//   ... --gtest_filter='Checkpoints.together_*'                                        ... of one file of all ranks, which they open together as by MPI
 //   ... --gtest_filter='Checkpoints.singles_*'                                         ... of files that are protected one by one, and are of no checkpoint
 //   SIM_SCHEDULES=1000 SIM_FAILURES=20 ...                                             goes on after failures
 //   SIM_RESULT=file ...                                                                writes the numbers there, for run_ranges.sh
@@ -130,6 +131,10 @@ TEST(Checkpoints, renamed_ones_are_found_under_their_last_names) {
 
 TEST(Checkpoints, shared_ones_are_found_with_the_bytes_of_all_ranks) {
   run_all(CheckpointsWorld::Family::shared, "Checkpoints.shared_*", shared_in_a_thousand);
+}
+
+TEST(Checkpoints, together_written_ones_are_found_with_the_bytes_of_all_ranks) {
+  run_all(CheckpointsWorld::Family::together, "Checkpoints.together_*", shared_in_a_thousand);
 }
 
 TEST(Checkpoints, singles_are_found_as_they_were_left) { run_all(CheckpointsWorld::Family::singles, "Checkpoints.singles_*", singles_in_a_thousand); }

@@ -40,6 +40,7 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, Family family)
   if (family == Family::rolled || moves_) naming_ = by_slots ? Naming::many_slots : Naming::many;
   if (family == Family::singles) naming_ = Naming::singles;
   if (family == Family::shared) naming_ = by_slots ? Naming::shared_slots : Naming::shared;
+  if (family == Family::together) naming_ = by_slots ? Naming::together_slots : Naming::together;
   settings_.protect = shape.scheme;
   for (int node = 0; node < shape.nodes; ++node) {
     site_.add_node_disk(fmt::format("n{}", node + 1));
@@ -51,8 +52,10 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, Family family)
   settings_.lock_patience_ms = family == Family::singles ? 10'000 : 100'000;
   packs_ = seed / 3 % 4 == (family == Family::rolled ? 2 : 1);
   if (!packs_) settings_.pack_below_bytes = 0;
-  streams_ = seed % 6 == 1 && (family == Family::of_ranks || family == Family::singles);
+  streams_ = seed % 6 == 1;
   if (streams_) settings_.striping_unit = layout::min_unit_bytes;
+  constexpr size_t sizes_together[] = {1000, 4096, 9001, 30000};
+  together_bytes_ = streams_ ? 100'000 : sizes_together[seed / 7 % std::size(sizes_together)];
   bound_memory();
   site_.boot_id = [this] {
     const auto process = at_.find(Schedule::current_rank());
@@ -73,6 +76,8 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, Family family)
     case Naming::many_slots: settings_.checkpoint = {"/data/ck/{step}.*.{rank}"}; break;
     case Naming::shared:
     case Naming::shared_slots: settings_.checkpoint = {"shared:/data/ck/all.{step}"}; break;
+    case Naming::together:
+    case Naming::together_slots: settings_.checkpoint = {"/data/ck/all.{step}"}; break;
     case Naming::singles: settings_.checkpoint = {"/data/ck/*.dat"}; break;
   }
   keep_ = 1 + random(2);
@@ -86,7 +91,7 @@ void CheckpointsWorld::bound_memory() {
   constexpr uint64_t content_bytes = 64 << 10, rows_of_a_reader = 8;
   settings_.buffer_bytes = content_bytes;
   const auto scheme = layout::Scheme::parse(*settings_.protect);
-  const uint64_t largest_row = is_shared() ? uint64_t(scheme->k) << 20 : 30'000;  // of what grows nobody knows how large it will be
+  const uint64_t largest_row = is_of_all() ? uint64_t(scheme->k) << 20 : 30'000;  // of what grows nobody knows how large it will be
   const uint64_t unit_bytes = streams_ ? layout::min_unit_bytes : round_up(divide_up(largest_row, uint64_t(scheme->k)), layout::min_unit_bytes);
   const uint64_t bound = 2 * content_bytes + rows_of_a_reader * uint64_t(scheme->width()) * unit_bytes;
   schedule_.counted = engine::used_buffer_bytes;
@@ -197,7 +202,7 @@ bool CheckpointsWorld::prepare() {
   last_attempt_ = run_.attempt;
   attempts_.push_back(run_.attempt);
   count(Did::numbers_given_again, !numbers_.insert({run_.id, run_.attempt.number}).second);
-  if (is_shared()) checkpoint::remove_left(run_.id, run_.attempt, run_.nodes, settings_.deadline_ms);
+  if (is_of_all()) checkpoint::remove_left(run_.id, run_.attempt, run_.nodes, settings_.deadline_ms);
   if (is_single()) note_removed_singles(*survey);
   const checkpoint::Beginning beginning = beginning_of(*survey, run_.id);
   run_.from = beginning.from;
@@ -258,10 +263,9 @@ bool CheckpointsWorld::attempt(bool calm) {
   }
   const bool killed = !calm && one_in(5);  // `run` itself: nobody drops, and nobody waits
   const auto unknown = end_protectors(!killed);
-  if (!killed && is_shared()) {
+  if (!killed && is_shared())
     for (const std::string& remark : checkpoint::seal_left(run_, settings_, well)) note(remark);
-    checkpoint::remove_left(run_.id, run_.attempt, settings_.local, settings_.deadline_ms);
-  }
+  if (!killed && is_of_all()) checkpoint::remove_left(run_.id, run_.attempt, settings_.local, settings_.deadline_ms);
   if (!killed && well && is_rolled()) (void)checkpoint::roll_ended(run_, settings_, unknown);
   if (!killed) look_and_tidy();
   if (killed) begin_run();
@@ -274,7 +278,8 @@ uint64_t CheckpointsWorld::step_of(uint64_t round) const {
   switch (naming_) {
     case Naming::slots:
     case Naming::many_slots:
-    case Naming::shared_slots: return 1 + (from + round - 1) % 2;
+    case Naming::shared_slots:
+    case Naming::together_slots: return 1 + (from + round - 1) % 2;
     case Naming::counted: return from + round;
     default: return counts_down_ ? (from ? from : 1'000'000) - 10 * round : from + 10 * round;
   }
@@ -361,7 +366,9 @@ void CheckpointsWorld::look_and_tidy() {
   for (const checkpoint::Checkpoint& one : *all)
     if (one.run == run_.id && one.are_singles) promise_singles(one, surveyor_->last_versions());
     else if (one.run == run_.id && one.endures()) promise(one);
-  for (const std::vector<layout::Manifest>& files : surveyor_->stores_of(to_drop(*all, run_.id, keep_))) {
+  const auto old = to_drop(*all, run_.id, keep_);
+  checkpoint::note_giving_way(old, run_, settings_);
+  for (const std::vector<layout::Manifest>& files : surveyor_->stores_of(old)) {
     count(Did::versions_dropped, files.size());
     for (const layout::Manifest& old : files)
       note(fmt::format("drops {} of step {} of attempt {}", old.version->file, old.version->step, text_of(old.version->attempt)));
@@ -406,7 +413,7 @@ void CheckpointsWorld::promise(CheckpointsModel::Promise& promise, const checkpo
   CheckpointsModel::File& kept = promise.files[file.version.file];
   if (!manifest || kept.id == file.file_id) return;
   const auto& scheme = manifest->geometry.scheme;
-  const int of_row = is_shared() ? manifest->geometry.members - scheme.m : scheme.k;  // rows go round more nodes than they are wide
+  const int of_row = is_of_all() ? manifest->geometry.members - scheme.m : scheme.k;  // rows go round more nodes than they are wide
   kept = {file.file_id, CheckpointsModel::key_of(file.version, file.written_on()), file.version.roll && !manifest->within ? 1 : of_row,
           scheme.width()};
   for (const std::string& address : file.on) model_.held[size_t(node_of(address))].insert(file.file_id);

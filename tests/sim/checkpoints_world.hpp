@@ -130,8 +130,8 @@ inline constexpr const char* directory_of_all = "/data/ck";
 class CheckpointsWorld {
  public:
   // One file or some of each rank; as many as the ranks care to write; the same, of which most had another name before; or one of all ranks, which each
-  // of them opens by itself. Or files that are protected one by one.
-  enum class Family : uint8_t { of_ranks, rolled, renamed, shared, singles };
+  // of them opens by itself, or all together as by MPI. Or files that are protected one by one.
+  enum class Family : uint8_t { of_ranks, rolled, renamed, shared, together, singles };
   explicit CheckpointsWorld(uint64_t seed, Family family = Family::of_ranks);
   // What was found to be wrong; empty where all is well.
   std::string run();
@@ -141,7 +141,20 @@ class CheckpointsWorld {
 
  private:
   using Front = frontend::posix::Checkpoints;
-  enum class Naming : uint8_t { step_and_rank, step, counted, two_patterns, slots, many, many_slots, shared, shared_slots, singles };
+  enum class Naming : uint8_t {
+    step_and_rank,
+    step,
+    counted,
+    two_patterns,
+    slots,
+    many,
+    many_slots,
+    shared,
+    shared_slots,
+    together,
+    together_slots,
+    singles
+  };
   static constexpr uint32_t most_renewals = 6;  // looks of a protector for what is to be made anew
   struct RankOf {
     uint32_t number = 0;
@@ -184,8 +197,12 @@ class CheckpointsWorld {
   void promise(CheckpointsModel::Promise& promise, const checkpoint::Protected& file, bool is_new);
   bool is_rolled() const { return naming_ == Naming::many || naming_ == Naming::many_slots; }
   bool is_shared() const { return naming_ == Naming::shared || naming_ == Naming::shared_slots; }
+  bool is_together() const { return naming_ == Naming::together || naming_ == Naming::together_slots; }
+  bool is_of_all() const { return is_shared() || is_together(); }
   bool is_single() const { return naming_ == Naming::singles; }
-  bool is_of_slots() const { return naming_ == Naming::slots || naming_ == Naming::many_slots || naming_ == Naming::shared_slots; }
+  bool is_of_slots() const {
+    return naming_ == Naming::slots || naming_ == Naming::many_slots || naming_ == Naming::shared_slots || naming_ == Naming::together_slots;
+  }
   void learn_of_renewals();
   using Holders = std::map<std::string, std::vector<size_t>>;  // the nodes, by a file's id
   void learn_of_renewal(CheckpointsModel::File& file, const Holders& holders);
@@ -229,9 +246,14 @@ class CheckpointsWorld {
   bool write_and_rename(RankOf& rank, const Front::File& file, uint64_t number);
   bool write_and_move(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
   bool write_shared(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
-  Status write_own_part(const RankOf& rank, const layout::Manifest& manifest, const Bytes& content);
+  Status write_own_part(const RankOf& rank, const catalog::Located& located, const Bytes& content, const Settings& durable);
+  struct OfAll;
+  bool write_together(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
+  bool begin_together(RankOf& rank, const std::string& path, OfAll& all);
+  bool wait_for_all(const std::function<bool()>& is_so) const;
+  Settings durable() const;
   // A step whose files are all gone is none. What others are just writing is not removed.
-  bool may_remove() const { return !(calm_ && is_rolled()) && !is_shared(); }
+  bool may_remove() const { return !(calm_ && is_rolled()) && !is_of_all(); }
   void remove_one(RankOf& rank);
   CheckpointsModel::Key name_key(const RankOf& rank, const checkpoint::LocalName& name) const;
   void read_beginning(RankOf& rank);
@@ -295,9 +317,10 @@ class CheckpointsWorld {
   Naming naming_;
   uint32_t ranks_ = 1;
   size_t keep_ = 1;
-  bool moves_ = false;     // files have another checkpoint's name first
-  bool packs_ = false;     // small files share protected files, and ranks their nodes
-  bool streams_ = false;   // some files have many rows
+  bool moves_ = false;    // files have another checkpoint's name first
+  bool packs_ = false;    // small files share protected files, and ranks their nodes
+  bool streams_ = false;  // some files have many rows
+  size_t together_bytes_ = 0;
   int64_t most_held_ = 0;  // by a process, in bytes of rows
   checkpoint::Run run_;
   uint64_t runs_ = 0;
@@ -314,6 +337,12 @@ class CheckpointsWorld {
   struct OfAll {
     uint64_t number = 0;       // the write's
     std::set<uint32_t> ranks;  // that have written their parts
+    // Of ranks that open it together: what the first has begun, whether it was refused, how many have closed it, and what came of that.
+    std::optional<Front::Together> begun;
+    bool is_refused = false;
+    uint32_t closed = 0;
+    bool is_closed_well = true;
+    std::optional<bool> is_version;
   };
   std::map<CheckpointsModel::Round, OfAll> of_all_;
   std::vector<ProtectorOf> protectors_;

@@ -72,7 +72,9 @@ bool Checkpoints::State::lacks_newest(const Found& found, const File& file) cons
 // How many files there should be that are protected one by one nobody knows: what an attempt has begun with goes where all is written anew, or removed.
 // One is not seen where more nodes keep silent than it may lack.
 bool Checkpoints::State::sees_all_of_beginning(const Found& found) const {
-  if (!patterns.are_single()) return checkpoint::has_all_of_beginning(found, run) || checkpoint::is_past_beginning(found, run);
+  if (!patterns.are_single())
+    return checkpoint::has_all_of_beginning(found, run) || checkpoint::is_past_beginning(found, run) ||
+           checkpoint::has_given_way(run, node, settings);
   const auto scheme = layout::Scheme::parse(settings.protect.value_or(""));
   return versions.silent().size() <= (scheme ? size_t(scheme->m) : 0);
 }

@@ -1,0 +1,107 @@
+// Files that all ranks write: each opens it by itself, or all open it together as by MPI.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "catalog/growing.hpp"
+#include "checkpoint/shared.hpp"
+#include "engine/protected_file.hpp"
+#include "exchange/exchange.hpp"
+#include "sim/checkpoints_world.hpp"
+
+namespace holdfast::sim {
+
+// The content is one write of the model: the first rank that comes begins it, and each writes its own part, which is here and there.
+bool CheckpointsWorld::write_shared(RankOf& rank, const std::string& path, uint64_t round, uint64_t step) {
+  constexpr size_t sizes_of_all[] = {1000, 4096, 9001, 30000};
+  const CheckpointsModel::Round of{attempts_.size(), round};
+  OfAll& all = of_all_[of];
+  if (all.number == 0) all.number = model_.begin_write(of, step, path, rank.number, any_size(sizes_of_all), random_);
+  const auto file = rank.front->match(path);
+  if (!file) return found(path + " is no checkpoint"), false;
+  const auto shared = rank.front->open_shared(*file, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  if (Schedule::dead()) return false;
+  if (!shared) {
+    if (all_well()) found(fmt::format("{} cannot be opened: {}", path, shared.status().sentence()));
+    return false;
+  }
+  model_.name(all.number, CheckpointsModel::key_of(shared->name.version_in(run_), catalog::digits_of_node(run_.nodes.front())));
+  const Status written = write_own_part(rank, checkpoint::locate_shared(shared->manifest, durable()), model_.write(all.number).content, durable());
+  if (Schedule::dead()) return false;
+  if (written && all.ranks.insert(rank.number).second && all.ranks.size() == ranks_)
+    model_.write(all.number).complete = true, count(Did::files_shared);
+  rank.front->shared_closed(shared->name, written.ok(), true);
+  if (!written && !Schedule::dead() && all_well()) found(fmt::format("{} cannot be written: {}", path, written.sentence()));
+  return written.ok() && !Schedule::dead();
+}
+
+Settings CheckpointsWorld::durable() const {
+  Settings settings = settings_;
+  settings.fast_close = false;
+  return settings;
+}
+
+Status CheckpointsWorld::write_own_part(const RankOf& rank, const catalog::Located& located, const Bytes& content, const Settings& durable) {
+  constexpr size_t part = 700;
+  const auto alone = exchange::make_solo();
+  auto file = engine::ProtectedFile::open(located, {.read = true, .write = true}, durable, *alone);
+  if (!file) return file.status();
+  for (size_t at = rank.number * part; at < content.size(); at += ranks_ * part) {
+    const Extent extent{at, std::min(part, content.size() - at)};
+    HF_TRY((*file)->write({&extent, 1}, ByteView(content).subspan(at, size_t(extent.length))));
+  }
+  return (*file)->close();
+}
+
+// --- together
+
+// A job of MPI does not outlive any of its ranks: false where one has died. Else when it is so.
+bool CheckpointsWorld::wait_for_all(const std::function<bool()>& is_so) const {
+  const auto has_died = [this](const RankOf& one) { return schedule_.is_dead(one.process) || (schedule_.has_ended(one.process) && !one.ended_well); };
+  while (!Schedule::dead() && !is_so()) {
+    if (std::any_of(job_.begin(), job_.end(), has_died)) return false;
+    Schedule::yield(true);
+  }
+  return !Schedule::dead();
+}
+
+// By the first rank, which tells the others where it lies.
+bool CheckpointsWorld::begin_together(RankOf& rank, const std::string& path, OfAll& all) {
+  const auto file = rank.front->match(path);
+  if (!file) return found(path + " is no checkpoint"), false;
+  auto begun = rank.front->begin_together(*file, O_RDWR | O_CREAT, 0644, durable());
+  if (Schedule::dead()) return false;
+  all.is_refused = !begun.ok();
+  if (!begun && all_well()) found(fmt::format("{} cannot be opened together: {}", path, begun.status().sentence()));
+  if (!begun) return false;
+  model_.name(all.number, CheckpointsModel::key_of(begun->name.version_in(run_), catalog::digits_of_node(site_.disks[size_t(rank.node)].address)));
+  all.begun = std::move(*begun);
+  return true;
+}
+
+bool CheckpointsWorld::write_together(RankOf& rank, const std::string& path, uint64_t round, uint64_t step) {
+  const CheckpointsModel::Round of{attempts_.size(), round};
+  OfAll& all = of_all_[of];
+  if (all.number == 0) all.number = model_.begin_write(of, step, path, 0, together_bytes_, random_);  // what was there stays behind a shorter one
+  const bool is_first = rank.number == 0;
+  if (is_first && !begin_together(rank, path, all)) return false;
+  if (!wait_for_all([&] { return all.begun || all.is_refused; }) || all.is_refused) return false;
+  if (const auto file = is_first ? std::nullopt : rank.front->match(path)) rank.front->seen_together(*file, true);
+  const auto located = is_first ? all.begun->located : catalog::locate_growing(all.begun->located.manifest, durable());
+  const Status written = write_own_part(rank, located, model_.write(all.number).content, durable());
+  if (Schedule::dead()) return false;
+  ++all.closed, all.is_closed_well &= written.ok();
+  if (!written && all_well()) found(fmt::format("{} cannot be written together: {}", path, written.sentence()));
+  if (!wait_for_all([&] { return all.closed == ranks_; })) return false;
+  if (is_first) {
+    model_.write(all.number).complete = all.is_closed_well;
+    const auto lost = rank.front->end_together(*all.begun, all.is_closed_well);
+    if (Schedule::dead()) return false;
+    if (!lost && all_well()) found(fmt::format("{} is no version: {}", path, lost.status().sentence()));
+    all.is_version = lost.ok() && all.is_closed_well;
+    count(Did::files_shared, *all.is_version);
+  }
+  return wait_for_all([&] { return all.is_version.has_value(); }) && *all.is_version;
+}
+
+}  // namespace holdfast::sim
