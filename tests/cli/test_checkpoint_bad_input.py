@@ -130,7 +130,7 @@ open("got", "a").write(open("ck/ck.1.0").read())"""
 
     def test_commands_about_files_say_which_one_is_about_a_checkpoints(self):
         self.run_job("echo x > ck/ck.3.0; echo y > ck/ck.4.0", "--keep", "9", nodes=3, scheme="rs:2+1")  # the last one is plain
-        asked = {("rm",): "--drop", ("cat",): "--drain", ("verify",): "--verify", ("export",): "--drain"}
+        asked = {("cat",): "--drain", ("verify",): "--verify", ("export",): "--drain"}
         for command, option in asked.items():
             for step, what in ((3, "is a file of checkpoint 3"), (4, "is a plain file, and one of checkpoint 4")):
                 words = [*command, f"ck/ck.{step}.0", *(["copy"] if command == ("export",) else [])]

@@ -52,6 +52,19 @@ class Leftovers(CheckpointTest):
         self.assertEqual(self.read("ck/ck.20.0"), "new\n")
         self.assertEqual(len(glob.glob(self.path("holdfast-nodes/n1/ck.20.*"))), 1)
 
+    def test_a_checkpoint_is_removed_by_the_paths_of_all_its_files_and_not_by_some(self):
+        self.run_job("for s in 3 4; do echo $RANK > ck/ck.$s.$RANK; done", "--keep", "9", ranks=2, **SMALL)  # the last one is plain
+        refused = self.holdfast("rm", "ck/ck.3.0", expect=3).stderr
+        self.assert_one_sentence(refused, "ck/ck.3.0 is one of 2 files of checkpoint 3", "ck/ck.3.1 too", "holdfast checkpoints --drop 3")
+        self.assertEqual(self.states(), {3: "superseded", 4: "whole"})
+        self.assertEqual(self.holdfast("rm", "ck/ck.3.0", "ck/ck.3.1").stdout, "2 files of checkpoint 3 dropped\n")
+        self.assertEqual((self.states(), glob.glob(self.path("holdfast-nodes/*/ck.3.*"))), ({4: "whole"}, []))
+        self.assert_one_sentence(self.holdfast("rm", "ck/ck.3.0", expect=3).stderr, "ck/ck.3.0 is not a protected file")
+        self.assertEqual(self.holdfast("rm", "-f", "ck/ck.3.0").stdout, "")
+        said = self.holdfast("rm", "-f", "ck/ck.4.0", "ck/ck.4.1").stderr.splitlines()
+        self.assertEqual([line.split(" is ")[1] for line in said], ["a plain file as well, which stays: remove it with rm"] * 2)
+        self.assertEqual((self.read("ck/ck.4.1"), glob.glob(self.path("holdfast-nodes/*/ck.4.*"))), ("1\n", []))
+
     def test_what_a_job_is_writing_is_not_dropped(self):
         script = "exec 3> ck/ck.20.0; echo half >&3; " + self.command("checkpoints", "--drop", "20") + " 2> said; echo $? >> said; exec 3>&-"
         self.run_job(script, "--drain", "none", **SMALL)

@@ -250,6 +250,17 @@ class CheckpointSingles(CheckpointTest):
         for option in ("--drop", "--drain", "--repair"):
             self.assertIn("there is no checkpoint 0", self.holdfast("checkpoints", option, "0", expect=3).stderr)
 
+    def test_commands_about_files_know_one_by_its_path(self):
+        self.job("for f in a b; do echo $f > results/$f.dat; done", "--drain", "none")
+        for command, option in ((("cat",), "--drain results/a.dat"), (("verify",), "--verify"), (("export",), "--drain results/a.dat")):
+            words = [*command, "results/a.dat", *(["copy"] if command == ("export",) else [])]
+            self.assert_one_sentence(self.holdfast(*words, expect=3).stderr, "results/a.dat is a file that is protected by itself on the nodes",
+                                     "holdfast checkpoints " + option)
+        self.holdfast("rm", "results/a.dat")
+        self.assertEqual(set(self.single()), {"b.dat"})
+        self.assert_one_sentence(self.holdfast("rm", "results/a.dat", expect=3).stderr, "results/a.dat is not a protected file")
+        self.assertEqual(glob.glob(self.path("holdfast-nodes", "n*", "a.dat*")), [])
+
     def test_the_run_drains_each_once(self):
         done = self.job("for f in a b; do echo $f > results/$f.dat; done")
         self.assertIn("2 files that are protected one by one are drained: plain at their paths", done.stderr)

@@ -16,17 +16,16 @@
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/drain.hpp"
-#include "checkpoint/leftovers.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/singles.hpp"
 #include "checkpoint/survey.hpp"
 #include "cli/command.hpp"
+#include "cli/files/drop.hpp"
 #include "cli/files/report.hpp"
 #include "cli/files/versions.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/drainer.hpp"
-#include "cli/job/live_runs.hpp"
 #include "cli/output.hpp"
 #include "layout/pack.hpp"
 #include "target/address.hpp"
@@ -180,171 +179,10 @@ int verify(const Survey& survey, const Settings& settings) {
   return code;
 }
 
-// Files that are protected one by one are named by a path, or a pattern of theirs, where checkpoints are named by their numbers.
-bool is_number(const std::string& what) { return !what.empty() && what.find_first_not_of("0123456789") == std::string::npos; }
-std::string text_of_meant(const std::string& what) { return is_number(what) ? "checkpoint " + what : "'" + what + "'"; }
-std::string none_is_meant(const std::string& what) {
-  return fmt::format("there is no {}{}; 'holdfast checkpoints' lists what there is",
-                     is_number(what) ? "" : "file that is protected by itself and named ", text_of_meant(what));
-}
-
-bool names_file(const std::string& what, const std::string& file) {
-  if (is_number(what)) return false;
-  if (what.find_first_of("*?") == std::string::npos) return catalog::absolute_path(what) == file;
-  const auto pattern = checkpoint::Pattern::resolve(path_from_here(what));
-  return pattern && pattern->match(file);
-}
-bool is_meant(const layout::Version& version, const std::string& what) {
-  return version.is_single() ? names_file(what, version.file) : std::to_string(version.step) == what;
-}
-bool is_meant(const checkpoint::LocalName& name, const std::string& what) {
-  return name.is_single() ? names_file(what, name.file) : std::to_string(name.step) == what;
-}
-
-// What is known of one step: its versions, and what lies on nodes beside them. `runs`: whose these are.
-struct OfStep {
-  std::vector<catalog::FoundVersion> versions;
-  std::vector<LocalEntry> local;
-  std::set<std::string> runs;
-};
-
-OfStep of_step(const Survey& survey, const std::string& step) {
-  OfStep all;
-  for (const catalog::FoundVersion& one : survey.versions)
-    if (const layout::Version& version = *one.manifest.version; is_meant(version, step)) all.versions.push_back(one), all.runs.insert(version.run);
-  for (const LocalEntry& entry : survey.local)
-    if (is_meant(entry.name, step)) all.local.push_back(entry), all.runs.insert(entry.run);
-  return all;
-}
-
-// Runs of one program write files of the same paths. A step of several programs is nobody's to name by its number alone.
-Status check_is_of_one_program(const OfStep& all, const std::string& step) {
-  if (!is_number(step)) return {};                     // it is named by its path
-  std::map<std::string, std::set<std::string>> files;  // by run
-  for (const catalog::FoundVersion& one : all.versions)
-    if (const layout::Version& version = *one.manifest.version; !version.roll) files[version.run].insert(version.file);
-  for (const LocalEntry& entry : all.local)
-    if (entry.name.kind == checkpoint::LocalName::of_user) files[entry.run].insert(entry.name.file);
-  std::vector<std::set<std::string>> programs;
-  for (const auto& [run, paths] : files) {
-    const auto has_one_of = [&paths = paths](const std::set<std::string>& program) {
-      return std::any_of(paths.begin(), paths.end(), [&](const std::string& path) { return program.contains(path); });
-    };
-    const auto same = std::find_if(programs.begin(), programs.end(), has_one_of);
-    if (same == programs.end()) programs.push_back(paths);
-    else same->insert(paths.begin(), paths.end());
-  }
-  if (programs.size() < 2) return {};
-  std::vector<std::string> examples;
-  for (const auto& program : programs) examples.push_back(*program.begin());
-  return Status(Kind::invalid, fmt::format("several programs have a checkpoint {} ({}): say which is meant by its pattern, as in: "
-                                           "holdfast checkpoints 'ck/ck.{{step}}.{{rank}}' ...",
-                                           step, fmt::join(examples, ", ")));
-}
-
-bool is_at_work(checkpoint::State state) {
-  return state == checkpoint::State::writing || state == checkpoint::State::together || state == checkpoint::State::closed ||
-         state == checkpoint::State::protecting;
-}
-
-// Ranks of a job that runs may not have read yet what it has begun with, and its protectors have in hands what ranks have written.
-Status check_nobody_needs(const OfStep& all, const std::string& step, const std::vector<Begun>& live) {
-  for (const Begun& begun : live) {
-    if (!all.runs.contains(begun.run)) continue;
-    if (begun.now.number == 0) return Status(Kind::busy, fmt::format("a job chooses just now which checkpoint it begins with; drop {} later", step));
-    if (!is_number(step)) return Status(Kind::busy, fmt::format("a job that runs keeps {}; drop it when the job has ended", text_of_meant(step)));
-    const bool is_beginning = std::to_string(begun.step) == step && std::any_of(all.versions.begin(), all.versions.end(), [&](const auto& one) {
-                                return one.manifest.version->run == begun.run && one.manifest.version->attempt == begun.attempt;
-                              });
-    if (is_beginning)
-      return Status(Kind::busy, fmt::format("a job that runs has begun with checkpoint {}, and may not have read all of it; drop it when the job "
-                                            "has ended",
-                                            step));
-    const bool is_coming = std::any_of(all.local.begin(), all.local.end(), [&](const LocalEntry& entry) {
-      return entry.run == begun.run && entry.attempt == begun.now && is_at_work(entry.state);
-    });
-    if (is_coming)
-      return Status(Kind::busy, fmt::format("a job that runs is writing checkpoint {}; drop it when it is protected, or the job has ended", step));
-  }
-  return {};
-}
-
-// The nodes that have a part of it still and do not answer. One that answers as another directory has lost it for good.
-std::set<std::string> away_of(const catalog::Located& located, const Survey& survey) {
-  std::set<std::string> nodes;
-  for (const catalog::Member& member : located.members) {
-    const bool answers = member.usable() || std::count(survey.live.begin(), survey.live.end(), member.path) > 0;
-    if (!answers && !located.manifest.members[size_t(member.index)].stale) nodes.insert(node_of(member.path));
-  }
-  return nodes;
-}
-
-// Files that the program wrote, each once, wherever they lie.
-uint64_t count_files(const OfStep& all) {
-  using checkpoint::State;
-  std::set<std::tuple<std::string, layout::Attempt, std::string, uint32_t>> files;
-  for (const catalog::FoundVersion& one : all.versions)
-    files.emplace(one.manifest.version->run, one.manifest.version->attempt, one.manifest.version->file, one.manifest.version->number);
-  for (const LocalEntry& entry : all.local)
-    if (checkpoint::is_written_here(entry.state) && entry.state != State::twin)
-      files.emplace(entry.run, entry.attempt, entry.name.file, entry.name.number);
-  return files.size();
-}
-
-// What is left of runs that have ended is no more than names, where none of their checkpoints is there.
-void forget_empty_runs(const std::set<std::string>& runs, const std::vector<Begun>& live, const Settings& settings) {
-  for (const std::string& run : runs) {
-    const auto is_it = [&](const Begun& begun) { return begun.run == run; };
-    const auto survey = std::any_of(live.begin(), live.end(), is_it) ? Result<Survey>(Status(Kind::busy, ""))
-                                                                     : Surveyor(settings.local, settings.deadline_ms).look(run);
-    if (!survey || !survey->silent.empty()) continue;
-    const bool any = std::any_of(survey->versions.begin(), survey->versions.end(), [&](const auto& one) { return one.manifest.version->run == run; });
-    OfStep left;
-    left.local = survey->local;
-    if (!any && count_files(left) == 0) checkpoint::forget_run(run, survey->live, settings.deadline_ms);
-  }
-}
-
-// Of files that are protected one by one: as notes of who writes their versions name them.
-std::set<std::string> digits_of_files(const OfStep& all, const std::string& what) {
-  std::set<std::string> files;
-  if (is_number(what)) return files;
-  for (const catalog::FoundVersion& one : all.versions) files.insert(catalog::digits_of_path(one.manifest.version->file));
-  for (const LocalEntry& entry : all.local) files.insert(catalog::digits_of_path(entry.name.file));
-  return files;
-}
-
-int drop(const Survey& survey, const std::string& step, const Settings& settings) {
+int drop_meant(const Survey& survey, const std::string& step, const Settings& settings) {
   const OfStep all = of_step(survey, step);
-  const auto live = live_runs();
-  if (Status one = check_is_of_one_program(all, step); !one) return fail(one);
-  if (Status free = check_nobody_needs(all, step, live); !free) return fail(free);
-  const uint64_t dropped = count_files(all);
-  if (dropped == 0) return fail(Status(Kind::not_found, none_is_meant(step)));
-  std::set<std::string> away, stores;
-  for (const catalog::FoundVersion& one : all.versions) {
-    if (!stores.insert(layout::stored(one.manifest).file_id).second) continue;  // it goes with its pack
-    const catalog::Located located = catalog::locate_version(one.manifest, settings);
-    if (Status gone = catalog::remove_version(located); !gone) return fail(gone);
-    away.merge(away_of(located, survey));
-  }
-  for (const std::string& run : all.runs) {
-    std::vector<LocalEntry> local = all.local;
-    std::erase_if(local, [&](const LocalEntry& entry) { return entry.run != run; });
-    const auto begun = std::find_if(live.begin(), live.end(), [&](const Begun& one) { return one.run == run; });
-    if (begun != live.end()) std::erase_if(local, [](const LocalEntry& entry) { return entry.state == checkpoint::State::hidden; });
-    for (const std::string& node : checkpoint::drop_copies(local, begun == live.end() ? 0 : begun->now, settings)) away.insert(node_of(node));
-  }
-  const auto is_dropped = [&, files = digits_of_files(all, step)](const checkpoint::Unfinished& one) {
-    const bool lives = std::any_of(live.begin(), live.end(), [&](const Begun& begun) { return begun.run == one.run; });
-    const bool is_it = one.file.empty() ? std::to_string(one.step) == step : files.contains(one.file);
-    return all.runs.contains(one.run) && is_it && !lives;
-  };
-  checkpoint::remove_unfinished(settings.local, is_dropped, settings.deadline_ms);
-  show("{} of {} dropped\n", plural(dropped, "file"), text_of_meant(step));
-  if (away.empty()) return forget_empty_runs(all.runs, live, settings), exit_ok;
-  return fail(Status(Kind::lost, fmt::format("{} is not dropped on {}, which does not answer, and may come back with it: repeat this then",
-                                             text_of_meant(step), fmt::join(away, ", "))));
+  const Status one = check_is_of_one_program(all, step);
+  return one ? drop(all, step, survey, settings) : fail(one);
 }
 
 // Those that answer. Nodes of this step that lost their disks and answer again are among them: who repairs says that no mount is missing there.
@@ -506,7 +344,7 @@ int checkpoints(const CheckpointsOptions& options) {
   auto survey = Surveyor(settings->local, settings->deadline_ms).look("");
   if (!survey) return fail(survey.status());
   if (Status narrowed = narrow(*survey, options.pattern); !narrowed) return fail(narrowed);
-  if (!options.drop.empty()) return drop(*survey, options.drop, *settings);
+  if (!options.drop.empty()) return drop_meant(*survey, options.drop, *settings);
   if (!options.repair.empty()) return repair(*survey, options.repair, *settings);
   if (!options.drain.empty()) return drain(*survey, options.drain, *settings);
   if (options.verify) return verify(*survey, *settings);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/shell_word.hpp"
 #include "catalog/pool.hpp"
 #include "checkpoint/protect.hpp"
 #include "cli/command.hpp"
@@ -32,12 +33,10 @@ std::optional<catalog::FoundVersion> version_at(const std::string& path, const S
 
 namespace {
 
-std::string command_for(Asked asked, uint64_t step) {
-  switch (asked) {
-    case Asked::bytes: return fmt::format("its checkpoint becomes plain with: holdfast checkpoints --drain {}, or --drain {} DIR", step, step);
-    case Asked::check: return "all of them are verified with: holdfast checkpoints --verify";
-    default: return fmt::format("its checkpoint is removed as a whole, with: holdfast checkpoints --drop {}", step);
-  }
+// `what`: a checkpoint's number, or the path of a file that is protected by itself.
+std::string command_for(Asked asked, const std::string& what, const char* whose) {
+  if (asked == Asked::check) return "all of them are verified with: holdfast checkpoints --verify";
+  return fmt::format("{} becomes plain with: holdfast checkpoints --drain {}, or --drain {} DIR", whose, what, what);
 }
 
 }  // namespace
@@ -45,10 +44,12 @@ std::string command_for(Asked asked, uint64_t step) {
 Status or_of_checkpoint(const std::string& path, const Status& answered, Asked asked, const Settings& settings) {
   const auto version = answered.kind() == Kind::not_found ? version_at(path, settings) : std::nullopt;
   if (!version) return answered;
-  const uint64_t step = version->manifest.version->step;
-  const bool is_plain = catalog::kind_of(path_from_here(path)) == catalog::PathKind::plain;
-  const char* const what = is_plain ? "a plain file, and one" : "a file";
-  return Status(Kind::not_found, fmt::format("{} is {} of checkpoint {} on the nodes: {}", path, what, step, command_for(asked, step)), ENOENT);
+  const layout::Version& found = *version->manifest.version;
+  const std::string of = found.is_single() ? "that is protected by itself" : fmt::format("of checkpoint {}", found.step);
+  const std::string which = found.is_single() ? shell_word(path) : std::to_string(found.step);
+  const char* const what = catalog::kind_of(path_from_here(path)) == catalog::PathKind::plain ? "a plain file, and one" : "a file";
+  const char* const whose = found.is_single() ? "it" : "its checkpoint";
+  return Status(Kind::not_found, fmt::format("{} is {} {} on the nodes: {}", path, what, of, command_for(asked, which, whose)), ENOENT);
 }
 
 Result<engine::FileStatus> status_of_version(const layout::Manifest& version, const Settings& settings) {

@@ -18,7 +18,7 @@ std::vector<std::string> nodes_of(const Settings& settings);
 // The one that was written last. Nothing where a protected file stands at the path, or no node that answers has a version of it.
 std::optional<catalog::FoundVersion> version_at(const std::string& path, const Settings& settings);
 // What was answered for a path that is no protected file. Where it is a checkpoint's, that is said, with the command that does what was asked for.
-enum class Asked : uint8_t { bytes, check, removal };
+enum class Asked : uint8_t { bytes, check };
 Status or_of_checkpoint(const std::string& path, const Status& answered, Asked asked, const Settings& settings);
 // Of a file of a pack: the health of the pack.
 Result<engine::FileStatus> status_of_version(const layout::Manifest& version, const Settings& settings);
