@@ -27,6 +27,7 @@ struct Shape {
 constexpr Shape shapes[] = {{"mirror:2", 3}, {"mirror:3", 4}, {"rs:2+1", 4},   {"rs:2+2", 5},
                             {"rs:2+1", 6},   {"rs:3+2", 6},   {"mirror:2", 5}, {"rs:2+2", 4}};
 constexpr size_t most_notes = 60;
+constexpr size_t of_many_rows = 400'000;
 
 }  // namespace
 
@@ -85,15 +86,17 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, Family family)
   counts_down_ = !is_of_slots() && naming_ != Naming::counted && one_in(4);
 }
 
-// Files of many rows pass through few of them. A process may have so much of content in hands, as much of redundancy (no scheme here has more of it), and the
-// rows that a reader holds for the next reads.
+// Files of many rows pass through few of them. A process may have so much of content in hands, as much of redundancy (no scheme here has more of it), and what a reader
+// holds for the next reads: two rows, and what one of them lacked. Who commits a file of all ranks folds in up to 16 MiB of it at once, which is all of it here.
 void CheckpointsWorld::bound_memory() {
-  constexpr uint64_t content_bytes = 64 << 10, rows_of_a_reader = 8;
+  constexpr uint64_t content_bytes = 64 << 10, rows_of_a_reader = 3, largest_of_few_rows = 30'000;
   settings_.buffer_bytes = content_bytes;
   const auto scheme = layout::Scheme::parse(*settings_.protect);
-  const uint64_t largest_row = is_of_all() ? uint64_t(scheme->k) << 20 : 30'000;  // of what grows nobody knows how large it will be
-  const uint64_t unit_bytes = streams_ ? layout::min_unit_bytes : round_up(divide_up(largest_row, uint64_t(scheme->k)), layout::min_unit_bytes);
-  const uint64_t bound = 2 * content_bytes + rows_of_a_reader * uint64_t(scheme->width()) * unit_bytes;
+  // What grows has units of 1 MiB where nobody asks for others: these would tell nothing of how much is held.
+  if (is_of_all() && !streams_) settings_.striping_unit = round_up(divide_up(largest_of_few_rows, uint64_t(scheme->k)), layout::min_unit_bytes);
+  const uint64_t unit_bytes = settings_.striping_unit.value_or(round_up(divide_up(largest_of_few_rows, uint64_t(scheme->k)), layout::min_unit_bytes));
+  const uint64_t folded_at_once = !is_of_all() ? 0 : streams_ ? of_many_rows : largest_of_few_rows;
+  const uint64_t bound = 2 * content_bytes + rows_of_a_reader * uint64_t(scheme->width()) * unit_bytes + folded_at_once;
   schedule_.counted = engine::used_buffer_bytes;
   schedule_.when_counted = [this, bound](int, int64_t holds) {
     most_held_ = std::max(most_held_, holds);
@@ -103,7 +106,6 @@ void CheckpointsWorld::bound_memory() {
 
 // Of what a rank writes at once: some fill a part of a row, and where rows are small some many of them.
 size_t CheckpointsWorld::any_size(std::span<const size_t> sizes) {
-  constexpr size_t of_many_rows = 400'000;
   if (streams_ && one_in(6)) return count(Did::files_of_many_rows), of_many_rows;
   return sizes[random(sizes.size())];
 }
