@@ -90,6 +90,7 @@ void CheckpointsWorld::remove_one(RankOf& rank) {
   const auto sight = rank.front->look(*file);
   const auto listing = rank.front->list(directory_of_all);
   if (Schedule::dead() || !is_up(rank.node)) return;  // where its disk fails nothing remembers it
+  if (!gone && !all_well()) return;                   // it was dropped before: nothing was removed, and a node that was away may bring it back
   // What a rank removes is what it sees. What another one writes meanwhile comes after that, and shows when it is closed, or protected.
   if (model_.is_of_another(attempts_.size(), path, rank.number)) return;
   if (sight && sight->what != Front::Sight::absent && sight->what != Front::Sight::as_without) found(path + " was removed and is to be seen");
