@@ -23,12 +23,12 @@ class ReplicatedTest(CommandTest):
         for job in self.jobs:
             interrupt(job)
 
-    def start(self, *command, replicas=2, rests=False):
-        """`rests`: its program takes its time until `strike`."""
+    def start(self, *command, replicas=2, rests=False, begin=lambda: None):
+        """`rests`: its program takes its time until `strike`. `begin` is called in its process."""
         self.rests.begin()
         env = {**self.env, **(self.rests.variables(self.env) if rests else {})}
         job = subprocess.Popen([self.binary, "run", "--replicas", str(replicas), *command], cwd=self.dir, env=env, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=interrupted_with_its_test)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: (begin(), interrupted_with_its_test()))
         self.jobs.append(job)
         return job
 

@@ -424,6 +424,15 @@ class Replicas(ReplicatedTest):
         for process in processes:
             self.assertFalse(os.path.exists(f"/proc/{process}"))
 
+    def test_a_signal_that_it_was_started_to_ignore_ends_nothing(self):
+        """As by nohup, or in the background of a shell."""
+        job = self.start(PROGRAM, "slow", begin=lambda: [signal.signal(one, signal.SIG_IGN) for one in (signal.SIGHUP, signal.SIGQUIT)])
+        self.process_of(0, 0)
+        job.send_signal(signal.SIGHUP)
+        job.send_signal(signal.SIGQUIT)
+        _, errors = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 0, errors)
+
     # ------------------------------------------------------------------------------------------------ protected files and buffers
 
     def content(self, name):

@@ -27,6 +27,7 @@
 #include "cli/job/node_agents.hpp"
 #include "cli/job/program.hpp"
 #include "cli/job/slurm_step.hpp"
+#include "cli/log/job.hpp"
 #include "cli/output.hpp"
 #include "target/agent_again.hpp"
 
@@ -83,9 +84,7 @@ Status check_directories(const std::vector<std::string>& directories) {
 
 // Until the agent has ended, or a signal asks this process to end: then both do.
 int stay(const agent::Orders& orders, const raw::Fd& lifetime) {
-  sigset_t asked;
-  sigemptyset(&asked);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&asked, signal);
+  const sigset_t asked = heeded({SIGINT, SIGTERM, SIGHUP});
   sigprocmask(SIG_BLOCK, &asked, nullptr);
   const raw::Fd signals(signalfd(-1, &asked, SFD_CLOEXEC));
   pollfd wait[] = {{lifetime.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}};

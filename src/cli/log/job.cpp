@@ -58,6 +58,16 @@ void outlive_broken_pipes() {
   ::sigaction(SIGPIPE, &ignored, &of_broken_pipes.emplace());
 }
 
+sigset_t heeded(std::initializer_list<int> signals) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : signals) {
+    struct sigaction now = {};
+    if (::sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_IGN) ::sigaddset(&set, signal);
+  }
+  return set;
+}
+
 void become(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));

@@ -1,5 +1,8 @@
 // A job as the child of `holdfast run`, where something has to be done once it has ended.
 #pragma once
+#include <signal.h>
+
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -7,6 +10,10 @@ namespace holdfast::cli {
 
 // From here on a pipe that nobody reads any more is an error (EPIPE), and no end of this process. What it becomes or starts has SIGPIPE as before.
 void outlive_broken_pipes();
+
+// Of these signals those that are not ignored. One that this process was started to ignore (nohup, a job in the background) stays so: blocked, it would
+// be told of all the same.
+sigset_t heeded(std::initializer_list<int> signals);
 
 // This process becomes the command; returns only where that fails, errno says why.
 void become(const std::vector<std::string>& command);

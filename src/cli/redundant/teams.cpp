@@ -249,9 +249,8 @@ Status Job::start(int number, const std::vector<std::string>& command, const std
 
 int Job::run(redundant::TeamOrders orders, const std::string& gathered) {
   if (const Status started = hub_.start(orders, gathered); !started) return fail(started, exit_lost);
-  sigset_t wanted;
-  ::sigemptyset(&wanted);
-  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&wanted, signal);
+  sigset_t wanted = heeded({SIGINT, SIGTERM, SIGHUP, SIGQUIT});
+  ::sigaddset(&wanted, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &wanted, &before_);
   signals_.reset(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
   orders_ = std::move(orders);
