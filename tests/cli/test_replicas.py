@@ -433,6 +433,19 @@ class Replicas(ReplicatedTest):
         _, errors = job.communicate(timeout=60)
         self.assertEqual(job.returncode, 0, errors)
 
+    def test_a_job_that_is_stopped_for_long_goes_on(self):
+        """As by Ctrl-Z: all of it, but for the hub, which has a session of its own."""
+        self.env["HOLDFAST_DEADLINE"] = "2s"
+        job = self.start(PROGRAM, "slow", begin=lambda: os.setpgid(0, 0))
+        self.process_of(0, 0)
+        os.killpg(job.pid, signal.SIGSTOP)
+        time.sleep(7)
+        os.killpg(job.pid, signal.SIGCONT)
+        _, errors = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 0, errors)
+        self.assertNotIn("has not been heard of", errors)
+        self.assertEqual(len(self.read("file").splitlines()), 60)
+
     # ------------------------------------------------------------------------------------------------ protected files and buffers
 
     def content(self, name):

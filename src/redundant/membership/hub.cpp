@@ -1,5 +1,6 @@
 #include "redundant/membership/hub.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -56,6 +57,23 @@ void write_whole(int fd, ByteView bytes) {
   }
 }
 
+// As the job control of a shell does it (Ctrl-Z), of all of a job.
+bool is_stopped(int pid) {
+  char text[512];
+  const raw::Fd file(raw::openat(AT_FDCWD, fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC, 0));
+  const ssize_t got = file ? raw::read(file.get(), text, sizeof text) : 0;
+  const std::string_view line(text, size_t(std::max<ssize_t>(got, 0)));
+  const size_t name_ends = line.rfind(')');
+  return name_ends != std::string_view::npos && line.substr(name_ends).starts_with(") T");
+}
+
+// Who is at the other end of a pair.
+int process_behind(int socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 ? peer.pid : 0;
+}
+
 class Hub {
  public:
   Hub(int control, int out, int err, Deliver deliver)
@@ -109,6 +127,7 @@ class Hub {
   Process* find(int team, int rank);
 
   raw::Fd control_, out_, err_, over_;
+  const int started_by_ = process_behind(control_.get());
   const Deliver deliver_;
   raw::Fd timer_;
   FrameReader orders_{most_payload};
@@ -724,12 +743,12 @@ void Hub::look_whether_done() {
   (void)raw::write(over_.get(), &one, sizeof one);
 }
 
-// A hub that could not run itself for a while has not heard of anybody.
+// A hub that could not run itself for a while has not heard of anybody. One whose `holdfast run` is stopped has not either, for its ranks are stopped with it.
 bool Hub::tick() {
   uint64_t times = 0;
   (void)raw::read(timer_.get(), &times, sizeof times);
   const int64_t now = now_ms();
-  const bool late = now - ticked_ms_ > 4 * tick_ms;
+  const bool late = now - ticked_ms_ > 4 * tick_ms || is_stopped(started_by_);
   ticked_ms_ = now;
   for (const auto& process : processes_) {
     if (late && !members_->is_lost(process->team)) process->heard_ms = now;
