@@ -29,7 +29,7 @@ class CheckpointDoors(CheckpointTest):
         """Python's copies ask for attributes, and so does ls -l."""
         with open(self.path("asks.py"), "w") as script:
             script.write("""
-import os, shutil, subprocess
+import ctypes, os, shutil, subprocess
 name = "ck/ck.1.0"
 with open(name, "w") as file:
     file.write("one")
@@ -45,14 +45,33 @@ for follows in (True, False):
 assert os.statvfs(name).f_frsize > 0
 listed = subprocess.run(["ls", "-l", "ck"], capture_output=True, text=True)
 print(listed.returncode, listed.stderr, "ck.1.0" in listed.stdout)
-for ask in (os.listxattr, os.statvfs):
+def path_of(name):
+    return os.open(name, os.O_PATH)
+def real_path(name):
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.realpath.restype = ctypes.c_char_p
+    at = libc.realpath(name.encode(), None)
+    if not at:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return at.decode()
+def name_max(name):
+    return os.pathconf(name, "PC_NAME_MAX")
+os.symlink(name, "link")
+assert real_path(name) == real_path("link") == os.path.realpath("ck") + "/ck.1.0"
+assert os.fstat(path_of(name)).st_size == 3 and name_max(name) > 0
+for ask in (os.listxattr, os.statvfs, path_of, real_path, name_max, os.readlink):
     try:
         ask("ck/ck.9.0")
     except FileNotFoundError as error:
         print(error.strerror)
+try:
+    os.readlink(name)
+except OSError as error:
+    print(error.strerror)
 """)
         done = self.run_job(f"{sys.executable} asks.py", "--drain", "none", nodes=3, scheme="rs:2+1")
-        self.assertEqual(done.stdout.splitlines(), 2 * [os.strerror(errno.ENODATA)] + ["0  True"] + 2 * [os.strerror(errno.ENOENT)], done.stderr)
+        said = 2 * [os.strerror(errno.ENODATA)] + ["0  True"] + 6 * [os.strerror(errno.ENOENT)] + [os.strerror(errno.EINVAL)]
+        self.assertEqual(done.stdout.splitlines(), said, done.stderr)
         self.assertEqual(self.read("copies", "ck.1.0"), "one")
         self.assertEqual(self.states(), {1: "superseded", 2: "whole"})
 

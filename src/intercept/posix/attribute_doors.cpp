@@ -477,6 +477,10 @@ HF_DOOR int statvfs64(const char* path, struct statvfs64* into) noexcept {
   HF_ALIKE(AT_FDCWD, path);
   return ask_space(HF_CALLER, path, into, [=](const char* at) { return real().statvfs64(at, into); });
 }
+HF_DOOR long pathconf(const char* path, int name) noexcept {
+  HF_ALIKE(AT_FDCWD, path);
+  return ask_path(path, true, [=](const char* at) { return real().pathconf(at, name); });
+}
 HF_DOOR int fstatfs(int fd, struct statfs* into) noexcept {
   return ask_space(HF_CALLER, fd, into, [=](const char* at) { return at ? statfs(at, into) : real().fstatfs(fd, into); });
 }

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 
+#include "base/in_mpi.hpp"
 #include "intercept/posix/alike.hpp"
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
@@ -16,6 +19,15 @@ namespace {
 
 using namespace holdfast::intercept::posix;
 
+// Its file is not at its path. `errno` stays ENOENT where there is none.
+std::optional<Checkpoints::File> checkpoint_there(int directory, const char* path, bool follow) {
+  if (inside > 0 || !path || !*path) return {};
+  const auto file = checkpoint_at(directory, path, follow);
+  if (!file) return {};
+  const SeenAt seen = holdfast::in_mpi_calls > 0 ? see_checkpoint_again(directory, path) : describe_checkpoint(directory, path, follow);
+  return seen.natively || seen.path.empty() ? std::nullopt : file;
+}
+
 template <class Native>
 ssize_t read_link(int directory, const char* path, char* into, size_t bytes, Native native) {
   if (const std::string shown = inside > 0 ? "" : path_shown(path); !shown.empty() && bytes > 0) {
@@ -24,6 +36,7 @@ ssize_t read_link(int directory, const char* path, char* into, size_t bytes, Nat
     return ssize_t(length);
   }
   const ssize_t result = native();
+  if (result < 0 && errno == ENOENT && checkpoint_there(directory, path, false)) return errno = EINVAL, -1;
   if (result <= 0 || inside > 0 || !is_link_of_ours(directory, path)) return result;
   return errno = EINVAL, -1;
 }
@@ -44,8 +57,9 @@ template <class Native>
 char* real_path(const char* path, char* into, Native native) {
   char* const result = native();
   if (inside > 0 || !path || !*path) return result;
+  const auto checkpoint = !result && errno == ENOENT ? checkpoint_there(AT_FDCWD, path, true) : std::nullopt;
   const int error = errno;
-  const std::string at = number_named(path) >= 0 ? path_of_number(path) : end_at_own_link(path);
+  const std::string at = checkpoint ? checkpoint->path : number_named(path) >= 0 ? path_of_number(path) : end_at_own_link(path);
   errno = error;
   if (at.empty() || at.size() >= PATH_MAX) return result;
   if (into) return std::strcpy(into, at.c_str());

@@ -296,12 +296,22 @@ bool may_be_opened(int directory, const char* path, int flags) {
   return is_allowed(directory, path, flags & O_TRUNC ? wanted | W_OK : wanted);
 }
 
+// Of an entry or a directory. A checkpoint's own file is not at its path.
+template <class OpenNative>
+int open_entry(int directory, const char* path, int flags, OpenNative open_native) {
+  const int fd = open_native();
+  if (fd >= 0 || errno != ENOENT) return fd;
+  const SeenAt seen = see_checkpoint(directory, path, !(flags & O_NOFOLLOW));
+  if (seen.natively) return errno = ENOENT, -1;
+  return call_where_it_is(seen, directory, path, [=](const char* at) { return real().open(at, flags); });
+}
+
 // `open_native` is the door that the program called.
 template <class OpenNative>
 int open_this(int directory, const char* path, int flags, mode_t mode, OpenNative open_native) {
   if (inside > 0 || !path) return open_native();
   if ((flags & O_TMPFILE) == O_TMPFILE) return is_named(full_path(directory, path) + "/#nameless") ? refuse_nameless(path) : open_native();
-  if (!asks_for_content(flags)) return open_native();
+  if (!asks_for_content(flags)) return open_entry(directory, path, flags, open_native);
   if (const auto served = open_checkpoint(directory, path, flags, mode)) return *served;
   if ((flags & O_NOFOLLOW) && is_link_of_the_program(directory, path)) return open_native();
   if (!(flags & O_NOFOLLOW))

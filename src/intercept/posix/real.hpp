@@ -91,7 +91,7 @@ char* __realpath_chk(const char* path, char* into, size_t room);
   X(fts64_read) X(fts_children) X(fts64_children) X(fts_set) X(fts64_set) X(glob) X(glob64) X(rmdir) X(readlink) \
   X(readlinkat) X(__readlink_chk) X(__readlinkat_chk) X(realpath) X(__realpath_chk) X(aio_read) X(aio_read64) X(aio_write) X(aio_write64) X(aio_fsync) X(aio_fsync64) X(lio_listio) X(lio_listio64) \
   X(getxattr) X(listxattr) X(setxattr) X(removexattr) X(lgetxattr) X(llistxattr) X(lsetxattr) X(lremovexattr) X(fgetxattr) X(flistxattr) X(fsetxattr) X(fremovexattr) \
-  X(statfs) X(statfs64) X(statvfs) X(statvfs64) X(fstatfs) X(fstatfs64) X(fstatvfs) X(fstatvfs64) X(mkdir) X(mkdirat) \
+  X(statfs) X(statfs64) X(statvfs) X(statvfs64) X(fstatfs) X(fstatfs64) X(fstatvfs) X(fstatvfs64) X(pathconf) X(mkdir) X(mkdirat) \
   X(clock_gettime) X(gettimeofday) X(time) X(clock) X(times) X(getrusage) X(getrandom) X(getentropy) X(gethostname) X(uname) X(fdopendir) X(getpid) X(chdir) X(mknod) X(mknodat) X(mkfifo) X(mkfifoat) X(pthread_create)
 // clang-format on
 
