@@ -98,6 +98,24 @@ class CheckpointListings(CheckpointTest):
         self.run_job(script, "--restarts", "1")
         self.assertEqual(self.assert_all_show(["ck.20.0", "plain"]), ["3"])
 
+    def test_what_is_no_file_is_there_in_every_attempt_whatever_its_name(self):
+        """Wildcards mean the names of directories, links and pipes as well."""
+        script = """mkdir -p ck/1/part; [ -p ck/1/pipe ] || { mkfifo ck/1/pipe; ln -s head ck/1/link; echo one > ck/1/head; echo two > ck/1/part/data; }
+            { echo through > ck/1/pipe & } ; timeout 10 cat ck/1/pipe; [ -p ck/1/pipe ] && echo pipe; ls ck/1; cat ck/1/link; find ck -type f | sort
+            mkdir ck/1/tmp; mv ck/1/tmp ck/1/other; rmdir ck/1/other; rm ck/1/link; ln -s head ck/1/link"""
+        options = ("--checkpoint", "ck/{step}/*/*", "--drain", "none")
+        for more in ((), ("--resume",)):
+            done = self.run_job(script, *options, *more, nodes=3, scheme="rs:2+1", pattern="ck/{step}/*")
+            self.assertEqual(done.stdout.split(), "through pipe head link part pipe one ck/1/head ck/1/part/data".split(), done.stderr)
+
+    def test_a_temporary_file_with_a_checkpoints_name_is_one_in_every_attempt(self):
+        script = "mkdir -p ck/$STEP; echo a > ck/$STEP/data; sed -i s/a/b/ ck/$STEP/data; cat ck/$STEP/data; ls ck/$STEP"
+        for step, more in ((1, ()), (2, ("--resume",))):
+            done = self.run_job(f"STEP={step}; {script}", "--drain", "none", *more, nodes=3, scheme="rs:2+1", pattern="ck/{step}/*")
+            self.assertEqual(done.stdout.split(), ["b", "data"], done.stderr)
+            self.assertEqual(self.states()[step], "whole")
+        self.assertEqual([name for _, _, names in os.walk(self.path("ck")) for name in names], [])
+
     def test_a_drained_checkpoint_is_listed_once(self):
         self.run_job("echo 1 > ck/ck.1.0")
         self.run_job("echo 2 > ck/ck.2.0; " + self.ways(), "--resume")

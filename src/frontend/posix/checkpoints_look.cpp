@@ -241,7 +241,22 @@ void Checkpoints::State::learn_of_removals(const std::optional<std::string>& fil
   }
 }
 
+// What stands there by itself and can be no checkpoint, whatever its name: a directory, a pipe, a socket, a link that leads to none of these files either.
+bool Checkpoints::State::is_no_file(const std::string& path) const {
+  const auto there = catalog::look(path, false);
+  if (!there || there->regular()) return false;
+  if (!there->link()) return true;
+  const auto end = catalog::look(path, true);
+  return !end || !end->regular() || patterns.match(catalog::resolved_path(path));
+}
+
 Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, bool fetches) {
+  auto sight = look_for_file(file, fetches);
+  if (sight && sight->what == Sight::absent && is_no_file(file.path)) return Sight{Sight::as_without, ""};
+  return sight;
+}
+
+Result<Checkpoints::Sight> Checkpoints::State::look_for_file(const File& file, bool fetches) {
   auto here = files.newest(file.path);
   if (here && !may_be_outdated(file, *here)) return Sight{Sight::local, files.path(here->state, here->name)};
   learn_of_removals(file.path);
@@ -385,7 +400,7 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
 bool Checkpoints::hides(const Listing& listing, const std::string& name) const {
   const std::string path = fmt::format("{}/{}", listing.directory, name);
   if (!state_->patterns.match(path) || listing.names.count(name)) return false;
-  return listing.removed.count(name) || !listing.plain.has(path);
+  return (listing.removed.count(name) || !listing.plain.has(path)) && !state_->is_no_file(path);
 }
 
 // What is to be seen of it, to be read.
@@ -442,7 +457,7 @@ Status Checkpoints::remove_alone(const File& file, std::optional<LocalName>& rem
 
 bool Checkpoints::shows_plain(const File& file) const {
   std::lock_guard lock(state_->mutex);
-  return state_->plain.has(file.path);
+  return state_->plain.has(file.path) || state_->is_no_file(file.path);
 }
 
 // Of a file that is protected by itself: what cannot be read on the nodes, whether or not it is plain at its path. It may come back with its nodes.

@@ -103,6 +103,8 @@ struct Checkpoints::State {
   bool is_put_back(const std::string& path);
   void learn_of_removals(const std::optional<std::string>& file = {});  // of all
   Result<Sight> look_locked(const File& file, bool fetches = true);
+  Result<Sight> look_for_file(const File& file, bool fetches);
+  bool is_no_file(const std::string& path) const;
   Result<Sight> look_to_write(const File& file, int flags, Listed& here);
   Result<catalog::Descriptor> open_seen(const File& file, Sight sight);
   // What an open is to write: a file that others have open, or a new one.

@@ -62,6 +62,14 @@ bool finds_link(int directory, const char* path, int flags) {
   return makes_new(flags) && !redundant::Replica::now() && is_link_of_the_program(directory, path);
 }
 
+// A pipe, a device: its name alone is like a checkpoint's, and natively it is opened as what it is. So is a directory where the name is `one_of_many`.
+bool is_no_file(int directory, const char* path, int flags, bool one_of_many) {
+  struct stat state;
+  const KeepErrno keep;
+  if (raw::fstatat(directory, path, &state, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) != 0) return false;
+  return S_ISDIR(state.st_mode) ? one_of_many : !S_ISREG(state.st_mode) && !S_ISLNK(state.st_mode);
+}
+
 // Nothing where it is not being written.
 std::optional<int> open_shared_to_read(int directory, const char* path, int flags, bool follow) {
   const auto file = checkpoint_at(directory, path, follow);
@@ -108,6 +116,7 @@ std::optional<int> open_checkpoint(int directory, const char* path, int flags, m
   if (finds_link(directory, path, flags)) return errno = EEXIST, -1;
   const OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings());
+  if (is_no_file(directory, path, flags, all.may_be_link(*file))) return {};
   watch_ending();
   if (all.grows(*file)) return open_shared_to_write(all, *file, flags, mode);
   Status status;

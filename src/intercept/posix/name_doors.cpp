@@ -114,6 +114,12 @@ bool is_there(int directory, const char* path) {
   return seen.natively ? holdfast::raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 : !seen.path.empty();
 }
 
+// A directory, a pipe: nothing that could be a checkpoint's content.
+bool is_no_file(int directory, const char* path) {
+  struct stat state;
+  return holdfast::raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(state.st_mode) && !S_ISLNK(state.st_mode);
+}
+
 // Of a symbolic link itself to a checkpoint's name. Replicas look at different times, and do not look.
 bool renames_link(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {
   if (!checkpoint_at(to_directory, to, false) || holdfast::redundant::Replica::now() || (flags & ~unsigned(RENAME_NOREPLACE))) return false;
@@ -146,6 +152,7 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
   if (!source && !goal) return {};
   SeenAt seen = see_checkpoint(from_directory, from, false);
   if (source && seen.natively && !goal) return {};
+  if (seen.natively && !holdfast::redundant::Replica::now() && is_no_file(from_directory, from)) return {};  // replicas look at different times
   if (!seen.natively && seen.path.empty()) return -1;
   if (source && goal && source->path == goal->path) {  // nothing is to be done, and nothing to be removed
     if (seen.natively) return {};

@@ -1,5 +1,5 @@
 // mkstemp and its kin in a redundant job. The C library draws a name for each replica, so what one renames the others have never seen. Here the
-// name is the leader's, and the file is made by the door of open.
+// name is the leader's, and the file is made by the door of open. So it is made, too, where a wildcard means its name: it is a checkpoint's file then.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/decided.hpp"
 #include "intercept/posix/door.hpp"
 #include "redundant/subjects.hpp"
@@ -23,7 +24,9 @@ constexpr int most_tries = 1000;
 void draw(unsigned char (&random)[drawn]) {
   const auto ask = [](void*, holdfast::ByteSpan into) { (void)syscall(SYS_getrandom, into.data(), into.size(), 0); };
   const holdfast::ByteSpan answer(reinterpret_cast<std::byte*>(random), sizeof random);
-  holdfast::redundant::Replica::now()->decide(uint64_t(holdfast::redundant::Subject::names), answer, ask, nullptr);
+  holdfast::redundant::Replica* const replica = holdfast::redundant::Replica::now();
+  if (!replica) return ask(nullptr, answer);
+  replica->decide(uint64_t(holdfast::redundant::Subject::names), answer, ask, nullptr);
 }
 
 // `text` ends with a suffix of so many bytes, and with XXXXXX before it. `attempt` answers -1 and EEXIST where the name is another's.
@@ -46,16 +49,18 @@ int make_by(char* text, int suffix, Attempt attempt) {
 }
 
 int make(char* text, int suffix, int flags) {
-  const ForProgram asking(true);
+  const ForProgram asking(holdfast::redundant::Replica::now() != nullptr);
   return make_by(text, suffix, [=] { return open(text, (flags & ~O_ACCMODE) | O_RDWR | O_CREAT | O_EXCL, 0600); });
 }
 
+bool is_by_door(const char* text, const void* caller) { return replica_for(caller) || checkpoint_at(AT_FDCWD, text, false); }
+
 }  // namespace
 
-#define HF_TEMPORARY(name, parameters, arguments, suffix, flags)                  \
-  HF_DOOR int name parameters {                                                   \
-    static auto* const native = next_of_name<int parameters>(#name);              \
-    return replica_for(HF_CALLER) ? make(text, suffix, flags) : native arguments; \
+#define HF_TEMPORARY(name, parameters, arguments, suffix, flags)                       \
+  HF_DOOR int name parameters {                                                        \
+    static auto* const native = next_of_name<int parameters>(#name);                   \
+    return is_by_door(text, HF_CALLER) ? make(text, suffix, flags) : native arguments; \
   }
 
 HF_TEMPORARY(mkstemp, (char* text), (text), 0, 0)
