@@ -95,6 +95,32 @@ for name, other in (("plain", "ck/ck.2.0"), ("ck/ck.1.0", "other"), ("ck/ck.1.0"
         self.assertFalse(os.path.exists(self.path("other")))
         self.assertEqual(os.listdir(self.path("ck")), [])
 
+    def test_a_checkpoint_that_is_renamed_to_another_name_is_plain_there(self):
+        """As programs keep what they replace: state.0 and state.0.bak."""
+        with open(self.path("renames.py"), "w") as script:
+            script.write("""
+import os
+name = "ck/ck.1.0"
+for i in range(3):
+    with open("ck/tmp", "w") as file:
+        file.write(f"state {i}")
+    if i:
+        os.utime(name, (1e9, 1e9))
+        os.rename(name, name + ".bak")
+        print(os.path.exists(name), os.stat(name + ".bak").st_mtime)
+    os.rename("ck/tmp", name)
+print(sorted(os.listdir("ck")), open(name).read(), open(name + ".bak").read())
+file = open(name, "a")
+try:
+    os.rename(name, "elsewhere")
+except OSError as error:
+    print(error.strerror)
+""")
+        done = self.run_job(f"{sys.executable} renames.py", "--drain", "none", nodes=3, scheme="rs:2+1")
+        said = 2 * ["False 1000000000.0"] + ["['ck.1.0', 'ck.1.0.bak'] state 2 state 1", os.strerror(errno.EBUSY)]
+        self.assertEqual(done.stdout.splitlines(), said, done.stderr)
+        self.assertEqual((self.read("ck", "ck.1.0.bak"), os.listdir(self.path("ck"))), ("state 1", ["ck.1.0.bak"]))
+
     def test_so_it_does_where_the_file_is_of_all_ranks(self):
         """There it lies on the nodes. A rank's own opens are each of another checkpoint here."""
         # The C library has no stream on a descriptor of ours that reads and writes: it is said.

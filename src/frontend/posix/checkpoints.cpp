@@ -627,6 +627,11 @@ Status Checkpoints::take_alone(const std::string& plain, const File& to) {
   return status;
 }
 
+Status Checkpoints::copy_out(const File& file, const std::string& from, const std::string& to) const {
+  if (checkpoint::has_writers(from)) return State::still_written(file.path);
+  return checkpoint::copy_file(from, to);
+}
+
 // `half`: a copy. Empty: Kind::unsupported where there must be one.
 Status Checkpoints::State::take_in_place(const std::string& plain, const File& to, const std::string& half) {
   const auto turn = files.take_turn(to.path, patience());

@@ -1,5 +1,10 @@
 // Doors that change what a name leads to: rename, unlink, truncate. They act on the whole protected file.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/in_mpi.hpp"
 #include "base/raw_syscalls.hpp"
@@ -12,6 +17,7 @@
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/listings.hpp"
 #include "intercept/posix/observe.hpp"
+#include "intercept/posix/open.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
 #include "intercept/posix/settings.hpp"
@@ -146,6 +152,42 @@ int replace_link(const Checkpoints::File& file) {
                 [&] { return is_link_of_the_program(AT_FDCWD, file.path.c_str()) ? real().unlinkat(AT_FDCWD, file.path.c_str(), 0) : 0; });
 }
 
+uint64_t device_of(const std::string& path) {
+  struct stat state;
+  return holdfast::raw::fstatat(AT_FDCWD, path.c_str(), &state, 0) == 0 ? uint64_t(state.st_dev) : 0;
+}
+
+// To a name that is no checkpoint's: it is a plain file from then on, with its times. EXDEV where who renames has to copy it, as from any other file system.
+int become_plain(const Checkpoints::File& source, const SeenAt& seen, int from_directory, const char* from, int to_directory, const char* to,
+                 unsigned flags) {
+  const std::string full = holdfast::catalog::absolute_path(full_path(to_directory, to));
+  const std::string parent = holdfast::catalog::parent_of(full);
+  if (device_of(holdfast::catalog::parent_of(source.path)) != device_of(parent)) return errno = EXDEV, -1;
+  if (holdfast::redundant::Replica::now() || flags || is_protected(to_directory, to, false) || is_named(full)) {
+    complain(source.path, fmt::format("it is a checkpoint, and {} is none: it gets that name by a copy, as mv makes", full));
+    return errno = EXDEV, -1;
+  }
+  const OurCode ours_now;
+  Checkpoints& all = *Checkpoints::of_process(settings());
+  const std::string half = fmt::format("{}/.holdfast-renamed-{}-{}", parent, getpid(), gettid());
+  Status copied;
+  const int result = call_where_it_is(seen, from_directory, from, [&](const char* at) {
+    struct stat state;
+    if (holdfast::raw::fstatat(AT_FDCWD, at, &state, 0) != 0) return -1;
+    copied = all.copy_out(source, at, half);
+    const timespec times[] = {state.st_atim, state.st_mtim};
+    if (copied.ok()) (void)real().utimensat(AT_FDCWD, half.c_str(), times, 0);
+    return copied.ok() ? 0 : (errno = copied.to_errno(), -1);
+  });
+  if (result != 0 || real().rename(half.c_str(), full.c_str()) != 0) {
+    const KeepErrno keep;
+    (void)real().unlink(half.c_str());
+    if (!copied.ok() && copied.kind() != holdfast::Kind::not_found) complain(source.path, copied.sentence());
+    return -1;
+  }
+  return answer_for(source.path, all.remove(source));
+}
+
 // Between a checkpoint's name and others, or another checkpoint's: the content gets the new name, as a version of its own.
 std::optional<int> rename_checkpoint(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {
   const auto source = checkpoint_at(from_directory, from, false), goal = checkpoint_at(to_directory, to, false);
@@ -162,7 +204,7 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
     complain(source->path, "is being written by all ranks, and gets no name that is no checkpoint's until its own checkpoint is complete");
     return errno = EBUSY, -1;
   }
-  if (!goal) return errno = EXDEV, -1;  // copied by who renames, as from any other file system
+  if (!goal) return become_plain(*source, seen, from_directory, from, to_directory, to, flags);
   if (flags & ~unsigned(RENAME_NOREPLACE)) return errno = EINVAL, -1;
   if ((flags & RENAME_NOREPLACE) && is_there(to_directory, to)) return errno = EEXIST, -1;
   const OurCode ours_now;
