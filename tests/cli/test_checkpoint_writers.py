@@ -158,6 +158,11 @@ os.rename("coming", "ck/ck.1.0")
             echo d > coming; chmod 666 coming; mv coming ck/ck.2.0""")
         self.assertEqual(self.read("modes"), "640\n" * 5 + "604 1000\n")
         self.assertEqual(os.stat(self.path("ck/ck.2.0")).st_mode & 0o777, 0o666)
+        # Also where the file is protected by then, and for each attempt to come.
+        self.run_job(f"umask 022; echo e > ck/ck.3.0; {self.until('3 *whole')}; chmod 710 ck/ck.3.0", "--resume")
+        self.assertEqual(os.stat(self.path("ck/ck.3.0")).st_mode & 0o777, 0o710)
+        self.run_job("stat -c %a ck/ck.3.0 > modes", "--resume")
+        self.assertEqual(self.read("modes"), "710\n")
 
     def test_what_was_written_in_the_place_of_a_plain_file_and_removed_is_gone(self):
         with open(self.path("ck/ck.5.0"), "w") as plain:

@@ -627,6 +627,19 @@ Status Checkpoints::take_alone(const std::string& plain, const File& to) {
   return status;
 }
 
+// A version never changes. What this attempt has not written here keeps the permissions that it has on the nodes.
+void Checkpoints::mode_changed(const File& file) {
+  using checkpoint::State;
+  if (state_->run.teams > 1 || is_shared(file)) return;
+  std::lock_guard lock(state_->mutex);
+  const auto turn = state_->files.take_turn(file.path, state_->patience());
+  const auto newest = turn ? state_->files.newest(file.path) : std::nullopt;
+  if (!newest || !(newest->state == State::closed || newest->state == State::protecting || newest->state == State::kept)) return;
+  LocalName next = newest->name;
+  next.number = state_->files.last_number(file.path) + 1;
+  (void)state_->link_to_closed(next, state_->files.path(newest->state, newest->name));
+}
+
 Status Checkpoints::copy_out(const File& file, const std::string& from, const std::string& to) const {
   if (checkpoint::has_writers(from)) return State::still_written(file.path);
   return checkpoint::copy_file(from, to);

@@ -151,6 +151,8 @@ class Checkpoints {
   bool shows_plain(const File& file) const;
   // A file that the program has written elsewhere gets a checkpoint's name.
   Status take(const std::string& plain, const File& to);
+  // Its permissions are others now. What is closed gets a version that says so, over the units of the last one.
+  void mode_changed(const File& file);
   // The content of a checkpoint, which lies at `from`, as a plain file that is new, with its permissions.
   Status copy_out(const File& file, const std::string& from, const std::string& to) const;
   // The files of a directory that has got its name, which this process found: in a redundant job those that its first replica has found. For each of them

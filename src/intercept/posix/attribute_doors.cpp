@@ -121,13 +121,26 @@ int change_mode_of_stub(int directory, const char* path, mode_t mode, ReadableSt
   return errno = published.ok() ? EACCES : published.to_errno(), -1;
 }
 
+// Where its local file is.
+template <class Native>
+int change_checkpoint(int directory, const char* path, bool follow, NewMode mode, const char* at, Native native) {
+  struct stat state;
+  const bool changes_mode = mode && holdfast::raw::fstatat(AT_FDCWD, at, &state, 0) == 0 && (state.st_mode & 0777) != (*mode & 0777);
+  const int result = native(AT_FDCWD, at);
+  const auto file = result == 0 && changes_mode ? checkpoint_at(directory, path, follow) : std::nullopt;
+  if (!file) return result;
+  const OurCode ours_now;
+  Checkpoints::of_process(settings())->mode_changed(*file);
+  return result;
+}
+
 // `native(directory, path)` is the change. A file that cannot be found is as it is: the change answers for itself.
 template <class Native>
 int change_this(int directory, const char* path, bool follow, NewMode mode, Native native) {
   if (follow && inside == 0)
     if (const std::string instead = path_instead(path); !instead.empty()) return change_this(AT_FDCWD, instead.c_str(), true, mode, native);
   if (const SeenAt seen = see_checkpoint(directory, path, follow); !seen.natively)
-    return call_where_it_is(seen, directory, path, [&](const char* at) { return native(AT_FDCWD, at); });
+    return call_where_it_is(seen, directory, path, [&](const char* at) { return change_checkpoint(directory, path, follow, mode, at, native); });
   if (inside == 0) settle_plain(directory, path);
   if (inside > 0 || !is_protected(directory, path, follow)) return native(directory, path);
   const OurCode ours_now;
