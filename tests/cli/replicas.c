@@ -126,6 +126,12 @@ static int temporary(void) {
   return 0;
 }
 
+/* Natively the kernel has what was written. */
+static int crash_in_file(const char *path) {
+  int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0644);
+  return write(fd, "written\n", 8) == 8 ? raise(SIGSEGV) : 1;
+}
+
 static int slow(const char *path) {
   FILE *file = fopen(path, "w");
   for (int i = 0; i < 60; ++i) {
@@ -624,6 +630,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "slowreads")) return slowreads(path);
   if (!strcmp(what, "attributes")) return attributes(path);
   if (!strcmp(what, "crash")) return raise(SIGSEGV);
+  if (!strcmp(what, "crash_in_file")) return crash_in_file(path);
   if (!strcmp(what, "exit")) return atoi(path);
   return 2;
 }

@@ -32,9 +32,9 @@ class ReplicatedTest(CommandTest):
         self.jobs.append(job)
         return job
 
-    def strike(self, process):
+    def strike(self, process, by=signal.SIGKILL):
         """The last thing that is to happen to its job."""
-        os.kill(process, signal.SIGKILL)
+        os.kill(process, by)
         self.rests.hurry()
 
     def replicas(self, *command, replicas=2, expect=0, text=None):

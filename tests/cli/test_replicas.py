@@ -298,16 +298,18 @@ class Replicas(ReplicatedTest):
     def lines(self):
         return self.read("file").count("\n") if os.path.exists(self.path("file")) else 0
 
-    def killed(self, team, replicas=2, options=(), content=None):
+    def killed(self, team, replicas=2, options=(), content=None, by=signal.SIGKILL):
         job = self.start(*options, PROGRAM, "slow", replicas=replicas, rests=True)
         process = self.process_of(team, 0)
         time.sleep(0.7)
-        self.strike(process)
+        self.strike(process, by)
         out, err = job.communicate(timeout=60)
         self.assertEqual(job.returncode, 0, err)
         self.assertEqual(out, "".join(f"printed {i}\n" for i in range(60)))
         self.assertEqual((content or self.read)("file"), "".join(f"line {i}\n" for i in range(60)))
-        self.assertIn(f"rank 0 of team {team} (process {process}", err)
+        self.assertIn(f"rank 0 of team {team} ", err)
+        if by == signal.SIGKILL or not options:
+            self.assertIn(f"rank 0 of team {team} (process {process}", err)
         return err
 
     def test_a_leader_that_is_killed_is_replaced(self):
@@ -315,6 +317,18 @@ class Replicas(ReplicatedTest):
         status = self.holdfast("status", "--job", expect=1).stdout
         self.assertIn("ended with 0", status)
         self.assertIn("1 of 2 teams lost", status)
+
+    def test_a_replica_that_another_signal_ends_makes_no_call_any_more(self):
+        for by, team, replicas in ((signal.SIGSEGV, 0, 2), (signal.SIGTERM, 1, 2), (signal.SIGABRT, 0, 3)):
+            with self.subTest(by=by):
+                self.killed(team, replicas, by=by)
+        self.assertIn("could not do what its twins could: signal 11 has ended it", self.killed(0, options=("--buffer", "2x4096"), by=signal.SIGSEGV))
+
+    def test_what_was_written_before_all_have_crashed_is_there(self):
+        for options in ((), ("--buffer", "2x4096")):
+            done = self.replicas(*options, PROGRAM, "crash_in_file", expect=121)
+            self.assertEqual(self.read("file"), "written\n")
+            self.assertIn("which looks like a fault of the program itself", done.stderr)
 
     def without_the_leader(self, *words):
         """Of a program that asks, waits until the leader is lost, and asks again."""

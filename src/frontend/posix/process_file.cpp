@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <shared_mutex>
@@ -183,6 +184,15 @@ void ProcessFile::remove_unlinked() {
     std::lock_guard lock(file->mutex_);
     if (file->protected_origin()) file->protected_origin()->remove_if_unlinked();
   }
+}
+
+// Asked beside threads that are in a call on such a file.
+bool ProcessFile::any_held() {
+  const std::vector<std::shared_ptr<ProcessFile>> files = all_files();
+  return std::any_of(files.begin(), files.end(), [](const std::shared_ptr<ProcessFile>& file) {
+    const Settings& how = file->settings_;
+    return file->writers_ > 0 && (!file->is_plain() || how.buffers > 0 || how.write_protocol == "distributed-separate");
+  });
 }
 
 Status ProcessFile::let_go_all() {

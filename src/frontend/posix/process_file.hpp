@@ -53,6 +53,8 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
   static std::shared_ptr<ProcessFile> find(const std::string& file_id);
   // Whether this process has any file open for writing: what tells the doors that a look at a file may need more.
   static bool any_written() { return writing_.load(std::memory_order_relaxed) > 0; }
+  // Whether it may hold bytes that it was given, and that no file has yet.
+  static bool any_held();
   // Whether it has any plain file open.
   static bool any_plain() { return plain_.load(std::memory_order_relaxed) > 0; }
   // Puts what was written into the files, for others to see (before fork, exec, exit), and lets go of storage until the next use.

@@ -9,13 +9,17 @@
 
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <iterator>
+
+#include <fmt/format.h>
 
 #include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/without_signals.hpp"
 #include "catalog/probe.hpp"
 #include "intercept/posix/descriptors.hpp"
+#include "redundant/twins/replica.hpp"
 
 namespace holdfast::frontend::posix {
 
@@ -33,6 +37,7 @@ constexpr int ending[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIGBUS,  
 constexpr int patience_ms = 20000;  // for files to be closed; the storage's own deadlines are shorter
 
 std::atomic<bool> watching{false};
+std::atomic<int> ends_by{0};        // the signal
 std::atomic<pid_t> answered_by{0};  // the process whose thread answers, until it is asked
 std::atomic<pid_t> started_in{0};   // the process in which one was started last: a child has none of its parent's threads
 raw::Fd asked, answered;
@@ -44,15 +49,27 @@ bool ends(int signal) {
 }
 bool is_fault(int signal) { return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGSYS; }
 
+// Where twins go on, this process only dies: what it holds they hold, too, and write at their time. A claim that they do not make would stop the job.
+bool may_let_go() {
+  redundant::Replica* const replica = redundant::Replica::now();
+  if (!replica) return true;
+  if (replica->is_joining() || !ProcessFile::any_held()) return false;
+  const int signal = ends_by;
+  replica->ends_by_signal(signal, fmt::format("signal {} has ended it ({})", signal, strsignal(signal)));
+  return true;
+}
+
 // A handler may take no lock, and the thread that it interrupts may hold any: another thread does the work.
 void* answer(void*) {
   ++inside;
   uint64_t count = 0;
   while (raw::read(asked.get(), &count, sizeof count) < 0 && errno == EINTR) {
   }
-  (void)let_go_of_all();
-  ProcessFile::remove_unlinked();
-  catalog::end_idle_lanes();
+  if (may_let_go()) {
+    (void)let_go_of_all();
+    ProcessFile::remove_unlinked();
+    catalog::end_idle_lanes();
+  }
   count = 1;
   (void)!raw::write(answered.get(), &count, sizeof count);
   return nullptr;
@@ -72,10 +89,11 @@ void start_answering() {
 }
 
 // Once; a signal in the middle of it ends the process at once.
-void ask_and_wait() {
+void ask_and_wait(int signal) {
   const pid_t me = getpid();
   pid_t expected = me;
   if (!answered_by.compare_exchange_strong(expected, 0)) return;
+  ends_by = signal;
   const uint64_t one = 1;
   if (raw::write(asked.get(), &one, sizeof one) != ssize_t(sizeof one)) return;
   pollfd waiting{answered.get(), POLLIN, 0};
@@ -113,7 +131,7 @@ void at_programs_signal(int signal, siginfo_t* info, void* context) {
 void at_signal(int signal, siginfo_t* info, void* context) {
   const int error = errno;
   if (put_off(signal, info, context)) return;
-  if (inside == 0) ask_and_wait();
+  if (inside == 0) ask_and_wait(signal);
   struct sigaction usual = {};
   usual.sa_handler = SIG_DFL;
   real().sigaction(signal, &usual, nullptr);

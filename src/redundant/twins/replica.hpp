@@ -138,6 +138,9 @@ class Replica {
   virtual void looks_at_other_calls(std::function<OtherCall()>) {}
   // It cannot do what was done then, or what the others do: its team is ended with this sentence. Never returns.
   [[noreturn]] virtual void cannot_catch_up(const std::string& why) { differs(why), std::abort(); }
+  // A signal ends this process, which holds bytes that its twins hold as well. Returns where all of them end so, at this place of the program, or when it is the
+  // last one. Never returns where others go on: this team is lost then, with the sentence `why`.
+  virtual void ends_by_signal(int /*signal*/, const std::string& /*why*/) {}
   // Before the process ends by itself; with its team where MPI_Abort ends it.
   virtual void leaves(bool with_its_team) = 0;
 

@@ -79,6 +79,7 @@ class Twins final : public Replica, public Sharing {
   bool call_lock(uint64_t file, const LockedPart& part) override;
   int64_t call_pointer(uint64_t file, const PointerCall& call) override;
   int64_t answer_of_failure(uint64_t place, int64_t answer, const std::string& why) override;
+  void ends_by_signal(int signal, const std::string& why) override;
   std::string becomes(const std::string& program) override;
   void forget(uint64_t subject) override;
   void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) override;
