@@ -420,6 +420,8 @@ static int attributes(const char *path) {
   say("fchmod", fchmod(fd, 0400));
   if (first) syscall(SYS_fchmodat, AT_FDCWD, path, 0440);
   say("utimensat", utimensat(AT_FDCWD, path, (struct timespec[2]){{1, 0}, {2, 0}}, 0));
+  say("utimensat again", utimensat(AT_FDCWD, path, (struct timespec[2]){{getpid(), UTIME_OMIT}, {2, 0}}, 0));
+  say("futimens", futimens(fd, (struct timespec[2]){{getpid(), UTIME_OMIT}, {2, 0}}));
   say("chown", chown(path, (uid_t)-1, getegid()));
   say("setxattr", setxattr(path, "user.one", "value", 5, XATTR_CREATE));
   say("setxattr again", setxattr(path, "user.one", "other", 5, XATTR_CREATE));

@@ -4,6 +4,7 @@
 #include <utime.h>
 
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,7 +38,7 @@ struct Change {
   const void* value = nullptr;
   size_t bytes = 0;
   std::string text() const {
-    const uint64_t sum = holdfast::coding::plain_checksum({static_cast<const std::byte*>(value), bytes});
+    const uint64_t sum = value ? holdfast::coding::plain_checksum({static_cast<const std::byte*>(value), bytes}) : 0;
     return fmt::format("{} {} {} {} {} {}", call, first, second, name ? name : "", bytes, sum);
   }
 };
@@ -45,6 +46,14 @@ Change attribute_of(const char* call, const char* name, const void* value = null
   return {call, uint64_t(flags), 0, name, value, value ? bytes : 0};
 }
 Change times_of(const char* call, const void* times, size_t bytes) { return {.call = call, .value = times, .bytes = times ? bytes : 0}; }
+// The kernel does not look at the seconds beside "now" and "as it is", and programs leave them unset.
+Change times_of(const char* call, const struct timespec* times) {
+  if (!times) return {.call = call};
+  struct timespec said[] = {times[0], times[1]};
+  for (struct timespec& one : said)
+    if (one.tv_nsec == UTIME_NOW || one.tv_nsec == UTIME_OMIT) one.tv_sec = 0;
+  return {.call = call, .first = holdfast::coding::plain_checksum(std::as_bytes(std::span(said))), .bytes = sizeof said};
+}
 
 // This thread carries a change out for all replicas: what all have to do before that has been done.
 thread_local bool is_settled = false;
@@ -411,14 +420,14 @@ HF_DOOR int futimesat(int directory, const char* path, const struct timeval time
 }
 HF_DOOR int futimens(int fd, const struct timespec times[2]) noexcept {
   return change_open(
-      fd, times_of("futimens", times, 2 * sizeof *times), [=](const char* at) { return real().utimensat(AT_FDCWD, at, times, 0); },
+      fd, times_of("futimens", times), [=](const char* at) { return real().utimensat(AT_FDCWD, at, times, 0); },
       [=] { return real().futimens(fd, times); });
 }
 HF_DOOR int utimensat(int directory, const char* path, const struct timespec times[2], int asked) noexcept {
   HF_ALIKE(directory, path);
   if (is_null(path)) return futimens(directory, times);  // Linux's own way to say so
   const int flags = flags_for(directory, path, asked);
-  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), times_of("utimensat", times, 2 * sizeof *times),
+  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), times_of("utimensat", times),
                       [=](int in, const char* at) { return real().utimensat(in, at, times, flags); });
 }
 HF_DOOR ssize_t getxattr(const char* path, const char* name, void* into, size_t bytes) noexcept {
