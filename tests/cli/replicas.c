@@ -126,6 +126,19 @@ static int temporary(void) {
   return 0;
 }
 
+/* Written by the C library itself, in pieces that it chooses. */
+static int reopens(const char *path) {
+  struct stat state;
+  if (!freopen(path, "w", stdout)) return 1;
+  for (int i = 0; i < 50000; ++i) {
+    printf("line %d\n", i);
+    if (i % 10000 != 0) continue;
+    if (fflush(stdout) != 0 || stat(path, &state) != 0) return 1;
+    printf("%ld bytes\n", (long)state.st_size);
+  }
+  return 0;
+}
+
 /* Natively the kernel has what was written. */
 static int crash_in_file(const char *path) {
   int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0644);
@@ -632,6 +645,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "slowreads")) return slowreads(path);
   if (!strcmp(what, "attributes")) return attributes(path);
   if (!strcmp(what, "crash")) return raise(SIGSEGV);
+  if (!strcmp(what, "reopens")) return reopens(path);
   if (!strcmp(what, "crash_in_file")) return crash_in_file(path);
   if (!strcmp(what, "exit")) return atoi(path);
   return 2;

@@ -330,6 +330,16 @@ class Replicas(ReplicatedTest):
             self.assertEqual(self.read("file"), "written\n")
             self.assertIn("which looks like a fault of the program itself", done.stderr)
 
+    def test_standard_output_may_be_led_into_a_file(self):
+        self.replicas(PROGRAM, "reopens")
+        text = ""
+        for i in range(50000):
+            text += f"line {i}\n"
+            text += f"{len(text)} bytes\n" if i % 10000 == 0 else ""
+        self.assertEqual(self.read("file"), text)
+        self.replicas("bash", "-c", "exec > log; for i in {1..2000}; do echo line $i; done", replicas=3)
+        self.assertEqual(self.read("log"), "".join(f"line {i}\n" for i in range(1, 2001)))
+
     def without_the_leader(self, *words):
         """Of a program that asks, waits until the leader is lost, and asks again."""
         job = self.start(PROGRAM, *words)

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "file/coordinated/alike.hpp"
+#include "intercept/posix/stand_in.hpp"
 
 namespace holdfast::intercept::posix {
 
@@ -10,6 +11,7 @@ class Alike {
  public:
   // `path` is the door's own argument, which is another one from then on, as long as this lives.
   Alike(int directory, const char*& path, const void* caller) {
+    meet_stand_ins();
     if (file::program_has_its_number.load(std::memory_order_relaxed) && path) [[unlikely]]
       name(directory, path, caller);
   }

@@ -6,17 +6,22 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <mutex>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/without_signals.hpp"
+#include "file/coordinated/coordinated.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
+#include "redundant/twins/replica.hpp"
 
 namespace holdfast::intercept::posix {
 
@@ -38,22 +43,57 @@ struct Pump {
   std::set<int> numbers;
   Status failure;
   std::vector<std::byte> piece = std::vector<std::byte>(piece_bytes);
+  uint64_t subject = 0, next = 0, come = 0;  // of the piece that is written next: its size, and how much of it has come
   bool ended = false;
 
   // Under the mutex. Everything that is in the pipe now.
   void move() {
     int bytes = 0;
     while (source && ioctl(source.get(), FIONREAD, &bytes) == 0 && bytes > 0) {
-      const ssize_t got = raw::read(source.get(), piece.data(), piece.size());
+      if (next == 0) next = size_of_next(uint64_t(bytes));
+      const ssize_t got = raw::read(source.get(), piece.data() + come, std::min(next - come, uint64_t(bytes)));
       if (got <= 0) return;
-      const iovec all{piece.data(), size_t(got)};
-      auto put = file->write({&all, 1});
-      if (put || !failure.ok()) continue;
-      failure = put.status();
-      if (!failure.sentence().empty()) complain(file->path(), failure.sentence());
+      come += uint64_t(got);
+      if (come == next) put();
     }
   }
+  // What has come of a piece, too.
+  void move_all() {
+    move();
+    if (come > 0) put();
+  }
+
+ private:
+  // Replicas compare each write. How much has come by now is a matter of time, so they all take as much as their leader has found.
+  uint64_t size_of_next(uint64_t bytes) const {
+    uint64_t size = std::min<uint64_t>(bytes, piece_bytes);
+    if (redundant::Replica* const replica = redundant::Replica::now()) {
+      uint64_t told = 0;
+      const auto found = [](void* size, ByteSpan into) { std::memcpy(into.data(), size, into.size()); };
+      replica->decide(subject, std::as_writable_bytes(std::span(&told, 1)), found, &size);
+      size = std::clamp<uint64_t>(told, 1, piece_bytes);
+    }
+    return size;
+  }
+  void put() {
+    const iovec all{piece.data(), size_t(come)};
+    next = come = 0;
+    auto put = file->write({&all, 1});
+    if (put || !failure.ok()) return;
+    failure = put.status();
+    if (!failure.sentence().empty()) complain(file->path(), failure.sentence());
+  }
 };
+
+std::atomic<int> pumps_there{0};
+
+// All replicas stand in for their files in one order.
+uint64_t subject_of_next(const std::string& path) {
+  redundant::Replica* const replica = redundant::Replica::now();
+  if (!replica) return 0;
+  const uint64_t name = file::subject_of("stand-in", path);
+  return file::subject_of("stand-in " + std::to_string(replica->next_open(name)), path);
+}
 
 std::array<std::atomic<Pump*>, most_numbers> by_number;
 // Never destroyed, nor is a pump: few there are, and a thread may just be looking at one.
@@ -104,7 +144,7 @@ bool connect(Pump& pump) {
 
 // Under the pump's mutex.
 void disconnect(Pump& pump) {
-  pump.move();
+  pump.move_all();
   pump.ended = true;
   const uint64_t one = 1;
   (void)!raw::write(pump.wake.get(), &one, sizeof one);
@@ -121,6 +161,7 @@ void pump_into(int fd, const std::shared_ptr<Description>& file) {
   pump->file = file;
   pump->own.reset(raw::duplicate_out_of_the_way(fd));
   pump->numbers.insert(fd);
+  pump->subject = subject_of_next(file->path());
   if (!pump->own || !connect(*pump)) {
     if (pump->own) put_own_back(*pump, fd);
     complain(file->path(), "standard output cannot be led there; what the C library writes to it is lost");
@@ -129,6 +170,7 @@ void pump_into(int fd, const std::shared_ptr<Description>& file) {
   }
   std::lock_guard lock(pumps().mutex);
   pumps().all.insert(pump);
+  ++pumps_there;
   by_number[size_t(fd)].store(pump, std::memory_order_release);
 }
 
@@ -194,6 +236,7 @@ Status end_stand_in(int fd) {
     pump->own.reset();
     pump->file.reset();
     pumps().all.erase(pump);
+    --pumps_there;
   }
   return std::exchange(pump->failure, Status());
 }
@@ -209,6 +252,17 @@ Status drain_all() {
     if (first.ok()) first = status;
   }
   return first;
+}
+
+void meet_stand_ins() {
+  if (pumps_there.load(std::memory_order_relaxed) == 0 || inside > 0) return;
+  const KeepErrno keep;
+  const OurCode ours_now;
+  std::lock_guard all(pumps().mutex);
+  for (Pump* pump : pumps().all) {
+    std::lock_guard lock(pump->mutex);
+    pump->move();
+  }
 }
 
 void hold_stand_ins() {

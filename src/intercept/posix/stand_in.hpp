@@ -20,6 +20,8 @@ Status drain(int fd);
 // The number is no longer the file's.
 Status end_stand_in(int fd);
 Status drain_all();
+// The same before a call on a name. What fails is told later on.
+void meet_stand_ins();
 // Around fork and exec: an image has its own pipes.
 void hold_stand_ins();
 void release_stand_ins(bool child);
