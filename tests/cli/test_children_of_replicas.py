@@ -74,6 +74,10 @@ class ChildrenOfReplicas(ReplicatedTest):
         self.assertIn("rank 0 starts sh, which is started without LD_PRELOAD: nobody sees what it does, and what it writes is written once in each team\n", done.stderr)
         self.assertEqual(self.read("own"), "own\n")
 
+    def test_who_writes_to_a_file_that_it_inherits_is_told_of_once(self):
+        done = self.replicas("bash", "-c", "{ echo begin; expr 1 + 1; expr 2 + 2; } >> log")
+        self.assertEqual(done.stderr.count("rank 0 has started expr, which is no replica: it writes"), 1, done.stderr)
+
     def test_ranks_of_a_launcher_in_a_script_that_is_not_known_are_refused(self):
         """It has another name here. What a rank is started with is the launcher's own."""
         for name, launcher in self.launchers():

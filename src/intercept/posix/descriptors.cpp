@@ -16,6 +16,7 @@
 #include "base/coarse_clock.hpp"
 #include "base/ending.hpp"
 #include "catalog/probe.hpp"
+#include "intercept/posix/children.hpp"
 #include "intercept/posix/locks_as_one.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
@@ -193,6 +194,8 @@ std::shared_ptr<Description> adopt(int fd) {
     set(fd, description);
     stand_in_where_needed(fd, description);
     observe_adopted(fd, *description);
+    if (writes && is_child_of_replica.load(std::memory_order_relaxed)) [[unlikely]]
+      tell_of_write(AT_FDCWD, description->path().c_str());
   }
   errno = before;
   return description;

@@ -194,7 +194,8 @@ int take(Replica& replica, const Held& like, LockCall& call) {
   Answer answer;
   if (told_answer.size() == sizeof answer) std::memcpy(static_cast<void*>(&answer), told_answer.data(), sizeof answer);
   if (answer.type != mine.type || answer.start != mine.start || answer.length != mine.length)
-    replica.differs(like.name + ", a lock where the leader has asked for another one");
+    replica.differs(like.name + ", a lock where the leader has asked for another one" +
+                    (like.name.ends_with("-shm") ? "; SQLite's mode WAL is not served: use PRAGMA journal_mode = DELETE" : ""));
   if (answer.result != 0) return errno = int(answer.error), -1;
   if (is_question(call.kind)) call.range = answer.found;
   else note(replica, like, call, !asked);
