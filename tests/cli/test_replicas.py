@@ -11,6 +11,7 @@ import threading
 import time
 import unittest
 
+from command import interrupted_with_its_test
 from replicated import ReplicatedTest
 
 PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
@@ -59,6 +60,35 @@ class Replicas(ReplicatedTest):
         lines = [f"line {i}\n" for i in range(2000)]
         done = self.replicas(PROGRAM, "echo", text="".join(lines))
         self.assertEqual(done.stdout, "".join(f"{i}: {line}" for i, line in enumerate(lines, 1)))
+
+    def run_into(self, output, *command):
+        return subprocess.Popen([self.binary, "run", "--replicas", "2", *command], cwd=self.dir, env=self.env, stdin=subprocess.DEVNULL, stdout=output,
+                                stderr=subprocess.PIPE, text=True, preexec_fn=interrupted_with_its_test)
+
+    def test_output_that_does_not_wait_for_its_reader_is_whole(self):
+        """As some programs leave a terminal or a pipe behind (O_NONBLOCK)."""
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        job = self.run_into(writer, "seq", "60000")
+        os.close(writer)
+        time.sleep(1.5)
+        with open(reader, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "".join(f"{i}\n" for i in range(1, 60001)))
+        self.assertEqual((job.communicate(timeout=60), job.returncode)[1], 0)
+
+    def test_output_that_cannot_be_written_is_told(self):
+        with open("/dev/full", "w") as full:
+            job = self.run_into(full, "seq", "3")
+        _, errors = job.communicate(timeout=60)
+        self.assertEqual((job.returncode, errors.count("standard output cannot be written")), (1, 1), errors)
+
+    def test_a_program_ends_when_nobody_reads_its_output(self):
+        job = self.run_into(subprocess.PIPE, "yes")
+        self.assertEqual(job.stdout.read(4), "y\ny\n")
+        job.stdout.close()
+        self.assertEqual(job.wait(timeout=60), 128 + signal.SIGPIPE)
+        self.assertNotIn("has died", job.stderr.read())
+        job.stderr.close()
 
     def test_output_that_is_gathered_has_each_line_once(self):
         done = self.replicas("--gather-output", "all", PROGRAM, "echo", text="one\ntwo\n")

@@ -9,6 +9,9 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <deque>
 #include <nlohmann/json.hpp>
@@ -48,15 +51,6 @@ int64_t now_ms() {
   return int64_t(now.tv_sec) * ms_of_s + now.tv_nsec / ns_of_ms;
 }
 
-void write_whole(int fd, ByteView bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = raw::write(fd, bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return;
-    bytes = bytes.subspan(size_t(done));
-  }
-}
-
 // As the job control of a shell does it (Ctrl-Z), of all of a job.
 bool is_stopped(int pid) {
   char text[512];
@@ -77,7 +71,12 @@ int process_behind(int socket) {
 class Hub {
  public:
   Hub(int control, int out, int err, Deliver deliver)
-      : control_(control), out_(out), err_(err), over_(eventfd(0, EFD_CLOEXEC)), deliver_(std::move(deliver)) {}
+      : control_(control),
+        out_(out),
+        err_(err),
+        over_(eventfd(0, EFD_CLOEXEC)),
+        unwritten_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        deliver_(std::move(deliver)) {}
   void run();
 
  private:
@@ -103,6 +102,9 @@ class Hub {
   void came_of_child(const Talk& talk, const Frame& frame);
   void deliver_fresh(const Frame& frame);
   void deliver(uint32_t rank, uint64_t stream, Bytes bytes);
+  void write_out(uint64_t stream, ByteView bytes);
+  bool look_at_unwritten();
+  int code_with_output() const;
   void let_out_the_last(bool has_ended = false);
   void came_of_append(int rank, const Frame& frame);
   void may_append(uint64_t file, const Appenders::Append& append);
@@ -126,7 +128,7 @@ class Hub {
   void look_whether_done();
   Process* find(int team, int rank);
 
-  raw::Fd control_, out_, err_, over_;
+  raw::Fd control_, out_, err_, over_, unwritten_;
   const int started_by_ = process_behind(control_.get());
   const Deliver deliver_;
   raw::Fd timer_;
@@ -158,6 +160,8 @@ class Hub {
   int first_teams_ = 0;
   int64_t ticked_ms_ = 0, deadline_ms_ = 0, finishing_since_ms_ = 0;
   std::optional<int> code_;
+  std::array<std::atomic<int>, 2> errors_of_output_{};  // by stream, of which nothing is written from then on
+  std::array<bool, 2> told_of_output_{};
   transport::Server server_;  // goes first: its clients' ends are told to this object
 };
 
@@ -213,6 +217,7 @@ void Hub::run() {
   if (!begin()) return;
   server_.watch(control_.get(), [this] { return obey(); });
   server_.watch(over_.get(), [] { return false; });
+  server_.watch(unwritten_.get(), [this] { return look_at_unwritten(); });
   timer_ = raw::Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   set_timer(tick_ms);
   server_.watch(timer_.get(), [this] { return tick(); });
@@ -319,9 +324,39 @@ void Hub::deliver_fresh(const Frame& frame) {
 void Hub::deliver(uint32_t rank, uint64_t stream, Bytes bytes) {
   if (bytes.empty()) return;
   outlet_->give([this, rank, stream, bytes = std::move(bytes)] {
-    if (!deliver_) write_whole(stream == 0 ? out_.get() : err_.get(), bytes);
+    if (!deliver_) write_out(stream, bytes);
     else deliver_(rank, stream, text_of(bytes));
   });
+}
+
+// In the outlet's thread.
+void Hub::write_out(uint64_t stream, ByteView bytes) {
+  std::atomic<int>& error = errors_of_output_[stream != 0];
+  if (error == 0) error = write_all(stream == 0 ? out_.get() : err_.get(), bytes);
+  const uint64_t one = 1;
+  if (error != 0) (void)raw::write(unwritten_.get(), &one, sizeof one);
+}
+
+// Where nobody reads it any more (`| head`), a program alone ends by that, as it would have by SIGPIPE. A launcher of ranks would have let them go on.
+bool Hub::look_at_unwritten() {
+  uint64_t times = 0;
+  (void)raw::read(unwritten_.get(), &times, sizeof times);
+  for (size_t stream = 0; stream < errors_of_output_.size(); ++stream) {
+    const int error = errors_of_output_[stream];
+    if (error == 0 || std::exchange(told_of_output_[stream], true)) continue;
+    if (error != EPIPE)
+      say(fmt::format("standard {} cannot be written, and what ranks print there is lost from now on: {}", stream == 0 ? "output" : "error",
+                      std::strerror(error)));
+    else if (std::all_of(processes_.begin(), processes_.end(), [](const auto& process) { return process->rank == 0; }))
+      follow(members_->nobody_reads());
+  }
+  return true;
+}
+
+int Hub::code_with_output() const {
+  const bool is_whole =
+      std::all_of(errors_of_output_.begin(), errors_of_output_.end(), [](const auto& error) { return error == 0 || error == EPIPE; });
+  return *code_ == 0 && !is_whole ? 1 : *code_;
 }
 
 // A team that has resumed, when nobody else is left who prints what it prints.
@@ -675,7 +710,7 @@ void Hub::tell_who_lives(int rank) {
 }
 
 void Hub::say(const std::string& line) {
-  outlet_->give([this, line] { write_whole(err_.get(), bytes_of("holdfast: " + line + "\n")); });
+  outlet_->give([this, line] { (void)write_all(err_.get(), bytes_of("holdfast: " + line + "\n")); });
 }
 
 // Of its rank that is the farthest behind.
@@ -735,6 +770,9 @@ void Hub::look_whether_done() {
   if (const std::string line = members_->fault_of_the_program(); !line.empty()) say(line);
   if (deliver_) outlet_->give([this] { deliver_(0, 0, {}); });
   outlet_->wait();
+  (void)look_at_unwritten();
+  outlet_->wait();
+  code_ = code_with_output();
   show();
   Frame done;
   done.word = Word::done, done.number = uint64_t(*code_);

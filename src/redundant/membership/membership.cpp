@@ -376,6 +376,13 @@ Orders Membership::judge() {
   return one ? differ(one->rank, one->what, one->claims) : Orders();
 }
 
+Orders Membership::nobody_reads() {
+  if (over_) return {};
+  Orders orders = hub_is_left();
+  orders.push_back({.what = Order::finish, .code = ended_by_pipe});
+  return orders;
+}
+
 Orders Membership::hub_is_left() {
   over_ = true;
   Orders orders;

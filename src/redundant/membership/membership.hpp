@@ -19,7 +19,7 @@
 namespace holdfast::redundant {
 
 // Of the job, where it is not the program's own.
-enum Verdict : int { not_replicable = 2, replicas_differ = 120, all_lost = 121 };
+enum Verdict : int { not_replicable = 2, replicas_differ = 120, all_lost = 121, ended_by_pipe = 128 + 13 };
 
 struct Order {
   enum What : uint8_t {
@@ -81,7 +81,8 @@ class Membership {
   Orders starts_ranks(int team, const std::string& line);
   // Such a one writes a file that the teams share, as each team's does; or nobody can see what it does. Each is told of once.
   Orders told_of_child(int team, const std::string& line, bool goes_unseen = false);
-  Orders hub_is_left();  // nobody waits for the job any more
+  Orders nobody_reads();  // what the program prints
+  Orders hub_is_left();   // nobody waits for the job any more
   // Of claims that differ: one for which nothing speaks, neither bytes of before nor another one that says the same; null where there is none.
   static const std::pair<int, Claim>* unproven_among(const std::vector<std::pair<int, Claim>>& claims);
 

@@ -1,10 +1,29 @@
 #include "redundant/membership/outlet.hpp"
 
+#include <poll.h>
+
+#include <cerrno>
 #include <utility>
 
 #include "base/quiet_thread.hpp"
+#include "base/raw_syscalls.hpp"
 
 namespace holdfast::redundant {
+
+int write_all(int fd, ByteView bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = raw::write(fd, bytes.data(), bytes.size());
+    if (done > 0) {
+      bytes = bytes.subspan(size_t(done));
+    } else if (done < 0 && errno == EAGAIN) {
+      pollfd has_room{fd, POLLOUT, 0};
+      (void)::poll(&has_room, 1, -1);
+    } else if (done == 0 || errno != EINTR) {
+      return done == 0 ? EIO : errno;
+    }
+  }
+  return 0;
+}
 
 bool Outlet::start() {
   return start_quiet_thread([self = shared_from_this()] { self->serve(); });

@@ -6,7 +6,12 @@
 #include <memory>
 #include <mutex>
 
+#include "base/bytes.hpp"
+
 namespace holdfast::redundant {
+
+// All of it, also where the descriptor would not wait (O_NONBLOCK). 0, or errno: the rest is not written.
+int write_all(int fd, ByteView bytes);
 
 class Outlet : public std::enable_shared_from_this<Outlet> {
  public:
