@@ -43,8 +43,9 @@ Status apply_file(Settings& s, const std::string& path) {
     const std::string called = fmt::format("{} in {}", entry.key, path);
     if (entry.values.size() > 1 && !record->separator()) return Status(Kind::invalid, fmt::format("{} is a list: give one value", called));
     for (const std::string& value : entry.values)
-      if (entry.is_list && value.find(record->separator()) != std::string::npos)
-        return Status(Kind::invalid, fmt::format("{} has the element '{}', and '{}' may not be in one", called, value, record->separator()));
+      if (const char separator = record->separator(); entry.is_list && text::find_unescaped(value, {&separator, 1}) != std::string::npos)
+        return Status(Kind::invalid, fmt::format("{} has the element '{}', and '{}' {}", called, value, separator,
+                                                 separator == ':' ? "separates elements: write '\\:' for it" : "may not be in one"));
     const std::string value = text::join(entry.values, record->separator() == ',' ? "," : ":");
     HF_TRY(apply(s, *record, Given{value, Source::file, base}, called));
   }

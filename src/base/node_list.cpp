@@ -113,9 +113,28 @@ namespace {
 
 constexpr std::string_view dir_begins = ":/";
 
+// A comma that is none of a directory's.
+size_t find_comma(std::string_view list, size_t from = 0) {
+  for (size_t i = from; i < list.size(); ++i) {
+    if (list[i] == ',') return i;
+    if (list[i] == '\\') ++i;
+  }
+  return std::string_view::npos;
+}
+
+std::string with_plain_commas(std::string_view directory) {
+  std::string plain;
+  for (size_t i = 0; i < directory.size(); ++i) {
+    const char next = i + 1 < directory.size() ? directory[i + 1] : 0;
+    if (directory[i] == '\\' && (next == ',' || next == '\\')) ++i;
+    plain += directory[i];
+  }
+  return plain;
+}
+
 // Up to the comma behind it. Those in brackets that stand before its directories are its own.
 std::string_view first_element(std::string_view list) {
-  const std::string_view simply = list.substr(0, list.find(','));
+  const std::string_view simply = list.substr(0, find_comma(list));
   const size_t names = list.find(dir_begins);
   if (list.starts_with('/') || names == std::string_view::npos) return simply;
   bool in_brackets = false;
@@ -123,7 +142,7 @@ std::string_view first_element(std::string_view list) {
     if (list[i] == ',' && !in_brackets) return simply;
     if (list[i] == '[' || list[i] == ']') in_brackets = list[i] == '[';
   }
-  return in_brackets ? simply : list.substr(0, list.find(',', names));
+  return in_brackets ? simply : list.substr(0, find_comma(list, names));
 }
 
 bool is_of_many(std::string_view element) {
@@ -162,9 +181,20 @@ std::optional<std::vector<std::string>> expand_directories(std::string_view list
     } else if (!element.empty()) {
       directories.emplace_back(element);
     }
-    if (whole.size() == list.size()) return directories;
+    if (whole.size() == list.size()) break;
     list.remove_prefix(whole.size() + 1);
   }
+  for (std::string& directory : directories) directory = with_plain_commas(directory);
+  return directories;
+}
+
+std::string with_escaped_commas(std::string_view directory) {
+  std::string out;
+  for (const char c : directory) {
+    if (c == ',' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
 }
 
 namespace {

@@ -21,8 +21,10 @@ std::string names_in_few_words(std::span<const std::string> names, char between)
 
 // The elements of a list of directories, separated by commas. NAMES:/DIR[:/DIR...] is each of these directories of each of the nodes, where NAMES is
 // several elements with ';' between them, or one with brackets. {node} is the node's name there. Nothing where NAMES makes no sense.
+// A comma or a backslash of a directory has a backslash before it.
 std::optional<std::vector<std::string>> expand_directories(std::string_view list);
-// A list that expand_directories() makes these of, in their order.
+std::string with_escaped_commas(std::string_view directory);
+// A list that expand_directories() makes these of, in their order. They have their backslashes.
 std::string directories_in_few_words(std::span<const std::string> directories);
 
 }  // namespace holdfast

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/settings/text.hpp"
 #include "catalog/user_files.hpp"
 #include "layout/json_fields.hpp"
 
@@ -25,7 +26,7 @@ bool take_number(std::string_view& text, Number& into) {
   return true;
 }
 
-constexpr std::string_view option = "--checkpoint";
+constexpr std::string_view option = "--checkpoint", fields_begin = "{*?";
 
 Status refused(const std::string& pattern, const std::string& why) { return Status(Kind::invalid, fmt::format("{} '{}': {}", option, pattern, why)); }
 
@@ -46,9 +47,10 @@ Result<Pattern> Pattern::parse(const std::string& whole) {
   };
   for (size_t i = 0; i < text.size(); ++i) {
     const std::string_view rest = std::string_view(text).substr(i);
-    if (rest.starts_with("{step}")) add(Form::step), ++steps, i += 5;
+    if (text::is_escape(rest)) literal += text[++i];
+    else if (rest.starts_with("{step}")) add(Form::step), ++steps, i += 5;
     else if (rest.starts_with("{rank}")) add(Form::rank), ++ranks, i += 5;
-    else if (rest[0] == '{') return refused(whole, "the fields are {step} and {rank}; this one means nothing");
+    else if (rest[0] == '{') return refused(whole, "the fields are {step} and {rank}; this one means nothing; write '\\{' where a name has one");
     else if (rest[0] == '*') add(Form::any), pattern.is_open_ = true;
     else if (rest[0] == '?') add(Form::one), pattern.is_open_ = true;
     else literal += text[i];
@@ -61,10 +63,10 @@ Result<Pattern> Pattern::parse(const std::string& whole) {
   pattern.directory_pieces_ = pattern.pieces_;
   while (pattern.directory_pieces_.back().text.find('/') == std::string::npos) pattern.directory_pieces_.pop_back();
   std::string& last = pattern.directory_pieces_.back().text;
+  pattern.name_begins_ = last.substr(last.rfind('/') + 1);
   last.resize(last.rfind('/'));
-  const std::string name = text.substr(text.rfind('/') + 1);
-  pattern.name_begins_ = name.substr(0, name.find_first_of("{*?"));
-  pattern.name_ends_ = name.find_first_of("{*?") == std::string::npos ? name : name.substr(name.find_last_of("}*?") + 1);
+  const std::string& end = pattern.pieces_.back().text;
+  pattern.name_ends_ = end.substr(end.rfind('/') + 1);
   return pattern;
 }
 
@@ -89,9 +91,9 @@ Result<Pattern> Pattern::resolve(const std::string& text) {
     auto shared = resolve(text.substr(shared_prefix.size()));
     return shared ? parse(std::string(shared_prefix) + shared->text()) : shared;
   }
-  const size_t slash = text.rfind('/', text.find_first_of("{*?"));
+  const size_t slash = text.rfind('/', text::find_unescaped(text, fields_begin));
   if (slash == 0 || slash == std::string::npos) return parse(text);
-  return parse(catalog::resolved_path(text.substr(0, slash)) + text.substr(slash));
+  return parse(text::escaped(catalog::resolved_path(text::unescaped(text.substr(0, slash)))) + text.substr(slash));
 }
 
 bool Pattern::may_be(std::string_view name) const { return name.starts_with(name_begins_) && name.ends_with(name_ends_); }
@@ -152,14 +154,14 @@ bool Pattern::may_lie_in(std::string_view directory) const {
 
 // By what stands before its fields, and by its depth: no field has a slash in it.
 bool Pattern::may_lie_below(std::string_view directory) const {
-  const std::string_view text = text_, begins = text.substr(0, text.find_first_of("{*?"));
+  const std::string_view text = text_, begins = pieces_.front().text;
   const size_t both = std::min(begins.size(), directory.size());
   return begins.substr(0, both) == directory.substr(0, both) && std::ranges::count(text, '/') > std::ranges::count(directory, '/');
 }
 
 std::string Pattern::directory() const {
   const std::string parent = text_.substr(0, text_.rfind('/'));
-  return parent.find_first_of("{*?") == std::string::npos ? parent : "";
+  return text::find_unescaped(parent, fields_begin) == std::string::npos ? text::unescaped(parent) : "";
 }
 
 template <class Parse>

@@ -24,7 +24,7 @@ struct Named {
 
 class Pattern {
  public:
-  // `text` is an absolute path with its fields. Kind::invalid with the mend for unknown fields, and for what is not served yet.
+  // `text` is an absolute path with its fields. A backslash lets what would begin one stand for itself. Kind::invalid with the mend for unknown fields, and for what is not served yet.
   static Result<Pattern> parse(const std::string& text);
   // The same, of the directory to which links in the part before its first field lead by now: paths are matched without links.
   static Result<Pattern> resolve(const std::string& text);

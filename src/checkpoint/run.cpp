@@ -9,6 +9,7 @@
 
 #include "base/config.hpp"
 #include "base/host_name.hpp"
+#include "base/node_list.hpp"
 #include "base/node_path.hpp"
 #include "base/rank_variables.hpp"
 #include "layout/manifest.hpp"
@@ -46,9 +47,11 @@ uint64_t new_attempt_id(std::chrono::system_clock::time_point now) {
 
 std::string encode(const Run& run) {
   const Run::From from = run.from.value_or(Run::From{0, 0});
+  std::vector<std::string> nodes;
+  for (const std::string& node : run.nodes) nodes.push_back(with_escaped_commas(node));
   const std::string teams = run.teams > 1 ? fmt::format(":{}", run.teams) : "";
   return fmt::format("{} {} {} {} {} {}{} {}", run.id, text_of(run.attempt), text_of(from.attempt), from.step, from.drained ? "drained" : "versions",
-                     run.simulated ? "simulated" : "nodes", teams, fmt::join(run.nodes, ","));
+                     run.simulated ? "simulated" : "nodes", teams, fmt::join(nodes, ","));
 }
 
 Result<Run> decode_run(const std::string& text) {
@@ -67,8 +70,7 @@ Result<Run> decode_run(const std::string& text) {
   const size_t colon = kind.find(':');
   run.simulated = kind.substr(0, colon) == "simulated";
   if (colon != std::string::npos) run.teams = std::max(std::atoi(kind.c_str() + colon + 1), 1);
-  std::istringstream list(nodes);
-  for (std::string node; std::getline(list, node, ',');) run.nodes.push_back(node);
+  run.nodes = expand_directories(nodes).value_or(std::vector<std::string>());
   return run;
 }
 

@@ -13,8 +13,10 @@
 #include "base/node_path.hpp"
 #include "base/say.hpp"
 #include "base/settings/record.hpp"
+#include "base/settings/text.hpp"
 #include "base/shell_word.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/user_files.hpp"
 #include "checkpoint/pattern.hpp"
 #include "cli/job/node_agents.hpp"
 #include "cli/option_facts.hpp"
@@ -50,13 +52,24 @@ void SettingsOptions::add(CLI::App& app, std::string_view key, const std::string
   option->group(settings_group);
 }
 
+// As in "$PWD/ck/ck.{step}": a ':' in the name of a directory that is there separates nothing.
+std::string with_colons_of_directories(const std::string& glob) {
+  const size_t colon = text::find_unescaped(glob, ":"), ends = glob.find('/', colon);
+  if (colon == std::string::npos || ends == std::string::npos || !catalog::look(path_from_here(text::unescaped(glob.substr(0, ends))), true))
+    return glob;
+  return with_colons_of_directories(glob.substr(0, colon) + "\\" + glob.substr(colon));
+}
+
 // Options that may be given several times.
 CLI::Option* SettingsOptions::add_globs(CLI::App& app, const Record& record, const std::string& help) {
-  auto take = [this, &record](const std::vector<std::string>& globs) {
+  auto take = [this, &record](std::vector<std::string> globs) {
     const bool may_be_shared = std::holds_alternative<Patterns>(record.kind);
-    for (const std::string& glob : globs)
-      if (glob.find(':', may_be_shared && glob.starts_with(checkpoint::shared_prefix) ? checkpoint::shared_prefix.size() : 0) != std::string::npos)
-        throw CLI::ValidationError(record.option_name(), fmt::format("'{}' has a ':', which separates globs: write '?' for it", glob));
+    for (std::string& glob : globs) {
+      const size_t begins = may_be_shared && glob.starts_with(checkpoint::shared_prefix) ? checkpoint::shared_prefix.size() : 0;
+      glob.replace(begins, std::string::npos, with_colons_of_directories(glob.substr(begins)));
+      if (text::find_unescaped(std::string_view(glob).substr(begins), ":") != std::string::npos)
+        throw CLI::ValidationError(record.option_name(), fmt::format("'{}' has a ':', which separates globs: write '\\:' for it", glob));
+    }
     given_.emplace_back(record.key, fmt::format("{}", fmt::join(globs, ":")));
   };
   return app.add_option_function<std::vector<std::string>>(record.option_name(), take, help)->expected(1)->take_all()->allow_extra_args(false);
@@ -142,6 +155,10 @@ std::string how_to_reach(const std::string& address) {
     return fmt::format("start the agent of simulated node {}: holdfast agents start --this-node-only --node {} {}", parsed.node, parsed.node,
                        shell_word(parsed.path));
   return fmt::format("start its agent, on {}: holdfast agents start --node {} {}", parsed.node, parsed.node, shell_word(parsed.path));
+}
+
+std::string pattern_from_here(const std::string& pattern) {
+  return pattern.starts_with('/') ? plain_path(pattern) : text::escaped(path_from_here("")) + "/" + pattern;
 }
 
 std::string path_from_here(const std::string& path) {

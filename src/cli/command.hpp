@@ -62,6 +62,8 @@ int code_of(engine::Health health);
 std::string how_to_reach(const std::string& address);
 
 std::string path_from_here(const std::string& path);
+// The same of a pattern with fields and wildcards. Those of the working directory are none.
+std::string pattern_from_here(const std::string& pattern);
 void print_json(const nlohmann::json& json);
 
 nlohmann::json json_of(const engine::FileStatus& status);

@@ -2,7 +2,7 @@
 import os
 import unittest
 
-from checkpoint_test import CheckpointTest
+from checkpoint_test import PATTERN, CheckpointTest
 
 RESTART = "restart.{rank}"
 
@@ -123,6 +123,18 @@ with open(name, "a") as file:
         self.assertEqual(self.states("ck/head.{step}"), {10: "whole"})
         self.job("cat ck/ck.10.$RANK ck/head.10 >> got; [ -e ck/ck.20.$RANK ] && echo other >> got; true", "--resume", patterns=patterns)
         self.assertEqual(self.read("got"), "10 of 0\nhead\n10 of 1\nhead\n")
+
+    def test_the_working_directory_has_no_fields_or_separators_whatever_its_name(self):
+        above = self.dir
+        for name, begins in (("run_2026-11-28T17:30:00, 2", ""), ("a{step}*[b]?\\:c", ""), ("run_17:30", above + "/run_17:30/")):
+            self.dir = os.path.join(above, name)
+            os.makedirs(self.path("ck"))
+            self.env["HOLDFAST_AGENTS"] = self.path("agents")
+            self.run_job("for s in 1 2; do echo $s > ck/ck.$s.0; done", pattern=begins + PATTERN, **self.small)
+            self.assertEqual(self.states(), {2: "whole"}, name)
+            self.assertEqual(self.read("ck", "ck.2.0"), "2\n")
+            self.holdfast("agents", "stop")
+        self.dir = above
 
     def test_patterns_that_say_nothing_together_are_refused(self):
         here = ("--simulate-nodes", "3", "--protect", "rs:2+1")

@@ -13,6 +13,7 @@ namespace holdfast {
 
 using text::absolute;
 using text::split;
+using text::split_unescaped;
 
 namespace {
 
@@ -28,6 +29,12 @@ std::optional<bool> parse_bool(std::string_view given) {
 bool is_one_of(const char* values, std::string_view word) {
   const auto words = split(values, ' ');
   return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// A comma in a directory's name is none of the list's.
+std::vector<std::string> in_a_list(std::vector<std::string> directories) {
+  for (std::string& directory : directories) directory = with_escaped_commas(directory);
+  return directories;
 }
 
 }  // namespace
@@ -116,21 +123,21 @@ bool Directories::take(const Record&, Settings& s, const Given& given) const {
   return true;
 }
 
-std::string Directories::text(const Settings& s) const { return text::join(s.*field, ","); }
+std::string Directories::text(const Settings& s) const { return text::join(in_a_list(s.*field), ","); }
 
 // A short list stays as people write it.
 std::string Directories::text_for_jobs(const Settings& s) const {
   constexpr size_t short_bytes = 4096;
   std::string whole = text(s);
-  return whole.size() <= short_bytes ? whole : directories_in_few_words(s.*field);
+  return whole.size() <= short_bytes ? whole : directories_in_few_words(in_a_list(s.*field));
 }
 
 bool Globs::take(const Record&, Settings& s, const Given& given) const {
   std::vector<std::string> globs;
-  for (const std::string& glob : split(given.value, ':')) {
+  for (const std::string& glob : split_unescaped(given.value, ':')) {
     const std::string sign = glob[0] == '!' ? "!" : "", plain = glob.substr(sign.size());
     const bool whole_path = plain.find('/') != std::string::npos && plain[0] != '*';
-    globs.push_back(whole_path ? sign + absolute(plain, given.base) : glob);
+    globs.push_back(whole_path ? sign + absolute(plain, text::escaped(given.base)) : glob);
   }
   s.*field = std::move(globs);
   return true;
@@ -141,9 +148,9 @@ std::string Globs::text(const Settings& s) const { return text::join(s.*field, "
 bool Patterns::take(const Record&, Settings& s, const Given& given) const {
   (s.*field).clear();
   std::string before;  // "shared:" stands before a pattern, and is none itself
-  for (const std::string& pattern : split(given.value, ':')) {
+  for (const std::string& pattern : split_unescaped(given.value, ':')) {
     if (pattern == "shared") before = "shared:";
-    else (s.*field).push_back(std::exchange(before, "") + absolute(pattern, given.base));
+    else (s.*field).push_back(std::exchange(before, "") + absolute(pattern, text::escaped(given.base)));
   }
   return true;
 }

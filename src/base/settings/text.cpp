@@ -6,6 +6,7 @@
 #include <climits>
 
 #include "base/config.hpp"
+#include "base/node_path.hpp"
 
 namespace holdfast {
 
@@ -27,6 +28,44 @@ std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   while (true) {
     const size_t at = text.find(separator);
+    if (auto part = trim(text.substr(0, at)); !part.empty()) parts.emplace_back(part);
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::string escaped(std::string_view plain) {
+  std::string out;
+  for (const char c : plain) {
+    if (with_a_meaning.find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+bool is_escape(std::string_view text) { return text.size() > 1 && text[0] == '\\' && with_a_meaning.find(text[1]) != std::string_view::npos; }
+
+std::string unescaped(std::string_view text) {
+  std::string out;
+  for (; !text.empty(); text.remove_prefix(1)) {
+    if (is_escape(text)) text.remove_prefix(1);
+    out += text[0];
+  }
+  return out;
+}
+
+size_t find_unescaped(std::string_view text, std::string_view any_of) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (is_escape(text.substr(i))) ++i;
+    else if (any_of.find(text[i]) != std::string_view::npos) return i;
+  }
+  return std::string_view::npos;
+}
+
+std::vector<std::string> split_unescaped(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const size_t at = find_unescaped(text, {&separator, 1});
     if (auto part = trim(text.substr(0, at)); !part.empty()) parts.emplace_back(part);
     if (at == std::string_view::npos) return parts;
     text.remove_prefix(at + 1);
@@ -65,10 +104,7 @@ std::string working_directory() {
 
 std::string absolute(std::string_view path, const std::string& base) {
   const std::string whole = path.starts_with('/') ? std::string(path) : base + "/" + std::string(path);
-  std::string out;
-  for (const std::string& component : split(whole, '/'))
-    if (component != ".") out += "/" + component;
-  return out.empty() ? "/" : out;
+  return plain_path(whole);
 }
 
 }  // namespace text

@@ -92,7 +92,7 @@ void print_standings(const std::vector<Standing>& all) {
 Status narrow(Survey& survey, const std::string& text) {
   if (text.empty()) return {};
   const std::string path = text.starts_with(checkpoint::shared_prefix) ? text.substr(checkpoint::shared_prefix.size()) : text;
-  const auto pattern = checkpoint::Pattern::resolve(path_from_here(path));
+  const auto pattern = checkpoint::Pattern::resolve(pattern_from_here(path));
   if (!pattern) return pattern.status();
   using Key = std::tuple<std::string, layout::Attempt, uint64_t, std::string>;  // run, attempt, step; or run and file
   std::set<Key> meant;

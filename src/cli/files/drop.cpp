@@ -34,7 +34,7 @@ std::string none_is_meant(const std::string& what) {
 bool names_file(const std::string& what, const std::string& file) {
   if (is_number(what)) return false;
   if (what.find_first_of("*?") == std::string::npos) return catalog::absolute_path(what) == file;
-  const auto pattern = checkpoint::Pattern::resolve(path_from_here(what));
+  const auto pattern = checkpoint::Pattern::resolve(pattern_from_here(what));
   return pattern && pattern->match(file);
 }
 bool is_meant(const layout::Version& version, const std::string& what) {

@@ -13,6 +13,7 @@
 #include "base/raw_syscalls.hpp"
 #include "base/say.hpp"
 #include "base/settings/record.hpp"
+#include "base/settings/text.hpp"
 #include "base/shell_word.hpp"
 #include "catalog/executable.hpp"
 #include "catalog/hidden_names.hpp"
@@ -144,7 +145,7 @@ std::set<std::string> likely_directories(const Settings& settings, const std::ve
     directories.insert(catalog::parent_of(catalog::absolute_path(plain.substr(0, plain.rfind('/') + 1) + "any")));
   };
   add("");
-  for (const std::string& glob : settings.path_globs) add(glob);
+  for (const std::string& glob : settings.path_globs) add(text::unescaped(glob.substr(0, text::find_unescaped(glob, "*?["))));
   for (size_t i = 1; i < command.size(); ++i) add(command[i]);
   return directories;
 }

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/settings/record.hpp"
 #include "layout/geometry.hpp"
 
 namespace holdfast {
@@ -401,6 +402,22 @@ TEST(Globs, without_a_slash_match_the_name_and_with_one_the_whole_path) {
   EXPECT_TRUE(glob_matches("*/b/*.dat", "/a/b/c.dat"));
   EXPECT_FALSE(glob_matches("/b/*", "/a/b/c.dat"));
   EXPECT_TRUE(glob_matches("out.[0-9]", "/x/out.7"));
+}
+
+TEST(Globs, have_the_directory_of_a_relative_one_as_it_is_named) {
+  for (const char* key : {"path", "checkpoint"}) {
+    Settings there, job;
+    const Record& record = *find_record(key);
+    ASSERT_TRUE(record.take(there, {"ck/*.1:/a\\:b/*", Source::environment, "/w/12:30 {x}, *[1]\\?"})) << key;
+    ASSERT_TRUE(record.take(job, {record.text(there), Source::environment, "/elsewhere"})) << key;
+    EXPECT_EQ(record.text(job), record.text(there)) << key;
+    const std::vector<std::string>& globs = key == std::string("path") ? job.path_globs : job.checkpoint;
+    ASSERT_EQ(globs.size(), 2u) << key;
+    if (key == std::string("checkpoint")) continue;
+    EXPECT_TRUE(glob_matches(globs[0], "/w/12:30 {x}, *[1]\\?/ck/a.1"));
+    EXPECT_FALSE(glob_matches(globs[0], "/w/12:30 {x}, *1\\?/ck/a.1"));
+    EXPECT_TRUE(glob_matches(globs[1], "/a:b/c"));
+  }
 }
 
 TEST(Limits, of_schemes_are_those_of_the_layout) {

@@ -55,8 +55,13 @@ TEST(NodeList, what_is_said_in_few_words_is_what_it_was) {
       {"n1:/scan1/n1", "n2:/scan1/n2", "n3:/scan1/n3"},  // a directory that has a node's name in it
       {"n1:/a/{node}", "n2:/a/{node}", "n3:/a:/b", "n4:/a:/b"},
       {"10-20:/a", "10-21:/a", "10:/a", "11:/a"},
+      {"n1:/a,\\,b\\n1", "n2:/a,\\,b\\n2", "/c,\\"},  // commas and backslashes in names
   };
-  for (const auto& directories : several) EXPECT_EQ(expand_directories(directories_in_few_words(directories)), directories);
+  for (const auto& directories : several) {
+    std::vector<std::string> escaped;
+    for (const std::string& directory : directories) escaped.push_back(with_escaped_commas(directory));
+    EXPECT_EQ(expand_directories(directories_in_few_words(escaped)), directories);
+  }
   EXPECT_EQ(directories_in_few_words(several[3]), "n[1-3]:/a-{node}");
   EXPECT_EQ(directories_in_few_words(several[4]), "n[1-2]:/a-{node}:/b,n3:/b");
 }
