@@ -3,6 +3,7 @@ lost. The programs are shell scripts and C programs as they are."""
 import glob
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import textwrap
@@ -10,7 +11,7 @@ import time
 import unittest
 
 from checkpoint_test import CheckpointTest, PATTERN
-from command import LOSE_AGENT
+from command import BINARY, LOSE_AGENT
 
 
 class Checkpoints(CheckpointTest):
@@ -150,6 +151,41 @@ class Checkpoints(CheckpointTest):
         self.assertIn("not whole, and neither opened nor listed from here on: checkpoint 40", done.stderr)
         with open(self.path("seen")) as seen:
             self.assertEqual(seen.read(), "20\nstep 20\n")
+
+    def test_a_job_that_was_told_to_end_is_not_started_again(self):
+        rank = "echo begins >> seen; echo 1 > ck/ck.1.0; while :; do sleep 0.1; done"
+        handles = f"trap 'echo 2 > ck/ck.2.0; exit 1' TERM; {rank}"
+        hides = f"sh -c '{rank}' & rank=$!; trap 'kill -9 $rank; exit 0' TERM; while :; do wait; done"  # as MPICH's launcher
+        for launched, expected in (handles, 1), (hides, 0):
+            job = self.begin("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", PATTERN, "--library", "posix", "--restarts", "1",
+                             "--", "sh", "-c", launched)
+            while not os.path.exists(self.path("seen")):
+                time.sleep(0.1)
+            time.sleep(1)
+            job.send_signal(signal.SIGTERM)
+            _, said = job.communicate(timeout=90)
+            self.assertEqual(job.returncode, expected, said)
+            self.assertEqual(self.read("seen"), "begins\n", said)
+            self.assertIn("the job was told to end, and is not started again", said)
+            self.assertNotIn("the job has failed", said)
+            os.remove(self.path("seen"))
+        self.assertEqual(self.read("ck", "ck.2.0"), "2\n")
+
+    def test_each_attempt_reads_its_input_from_where_the_first_one_began(self):
+        with open(self.path("input"), "w") as file:
+            file.write("1\n2\n3\n")
+        job = [BINARY, "run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", PATTERN, "--library", "posix", "--drain", "none", "--restarts",
+               "1", "--", "sh", "-c", "cat; [ -e again ] && exit 0; touch again; exit 3"]
+        run = {"cwd": self.dir, "env": self.env, "capture_output": True, "text": True, "timeout": 90, "check": True}
+        with open(self.path("input")) as file:
+            os.lseek(file.fileno(), 2, os.SEEK_SET)
+            done = subprocess.run(job, stdin=file, **run)
+        self.assertEqual(done.stdout, "2\n3\n2\n3\n", done.stderr)
+        self.assertNotIn("standard input", done.stderr)
+        os.remove(self.path("again"))
+        done = subprocess.run(job, input="1\n", **run)
+        self.assertEqual(done.stdout, "1\n", done.stderr)
+        self.assertIn("standard input is no file", done.stderr)
 
     def run_side_by_side(self, script, *options, words=(), expect=0):
         """Two ranks at a time, by a launcher that ends with 0 whatever becomes of them: as Open MPI 5's does when it has lost a node."""

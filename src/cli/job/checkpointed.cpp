@@ -46,6 +46,7 @@
 #include "cli/job/singles.hpp"
 #include "cli/job/slurm_no_kill.hpp"
 #include "cli/job/slurm_step.hpp"
+#include "cli/log/job.hpp"
 #include "cli/output.hpp"
 #include "layout/manifest.hpp"
 
@@ -219,7 +220,10 @@ class Attempts {
       say("holdfast: Slurm ends a job that loses a node, and then nothing is started again; begin the job with salloc --no-kill "
           "or sbatch --no-kill\n");
     if (const Status found = options_.resume ? find_run() : Status(); !found) return fail(found, exit_restart_refused);
+    const Input input;
     for (int again = 0;; ++again) {
+      if (again > 0 && !input.begin_again() && again == 1)
+        say("holdfast: standard input is no file: what an attempt has read of it does not come again; give it as a file: < FILE\n");
       if (const Status ready = prepare(again > 0 || options_.resume); !ready) return fail(ready, exit_restart_refused);
       const bool goes_on = again > 0 || options_.resume;
       const auto command = goes_on ? command_of_restart(again > 0) : command_at_first();
@@ -227,6 +231,8 @@ class Attempts {
       const int code = once([&](const FindBeginning& beginning) { return attempt(*command, beginning); });
       if (code < 0) return code;
       if (code == 0) return finish();
+      if (was_told_to_end() && again < options_.restarts) say("holdfast: the job was told to end, and is not started again\n");
+      if (was_told_to_end()) return give_up(), ended_with_;
       if (again == options_.restarts || was_ended_by_user(code)) return give_up(), code;
       say("holdfast: the job has ended with {}; it is started again ({} of {})\n", code, again + 1, options_.restarts);
     }
@@ -509,7 +515,8 @@ class Attempts {
       if (!from) return std::nullopt;
       return TeamBeginning{from->step, [from](int team) { return checkpoint::encode_team(team, from); }};
     };
-    const int ended_with = attempt(beginning), code = code_of_ranks(ended_with, caretaker.has_seen_ranks());
+    ended_with_ = attempt(beginning);
+    const int code = code_of_ranks(ended_with_, caretaker.has_seen_ranks());
     failed_on_ = protectors.finish();
     seal_shared(code == 0);
     if (code == 0) end_checkpoints(protectors.died());
@@ -530,6 +537,7 @@ class Attempts {
       return exit_ranks_lost;
     }
     if (ranks.never_ended.empty() || (ranks.any_ended && may_lose_ranks(command_))) return code;
+    if (was_told_to_end()) return exit_ranks_lost;  // MPICH's launcher ends with 0 then
     say("holdfast: the launcher has ended with 0, but the end of {} was not seen (the first is rank {}), as after the loss of a node: the job has "
         "failed\n",
         plural(ranks.never_ended.size(), "rank"), ranks.never_ended.front());
@@ -784,6 +792,7 @@ class Attempts {
   layout::Attempt last_attempt_ = 0;
   std::vector<std::string> failed_on_;  // addresses; of the last attempt
   layout::Attempt first_attempt_;
+  int ended_with_ = 0;  // the last attempt, whatever became of its ranks
   Drainer drainer_;
   PlainBefore before_;
   std::set<std::string> kept_;  // paths at which the last checkpoint is plain

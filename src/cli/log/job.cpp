@@ -1,8 +1,11 @@
 #include "cli/log/job.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +17,8 @@ namespace holdfast::cli {
 namespace {
 
 std::optional<struct sigaction> of_broken_pipes;  // as this process was started with
+
+bool told_to_end = false;
 
 // In the child: becomes the command, or tells the parent why not.
 [[noreturn]] void become_child(const std::vector<std::string>& command, const sigset_t& before, pid_t parent, int tell) {
@@ -36,6 +41,7 @@ int wait_for(pid_t child, const sigset_t& signals) {
     siginfo_t signal;
     if (::sigwaitinfo(&signals, &signal) < 0) continue;
     if (signal.si_signo != SIGCHLD) {
+      hear_of_signal(signal.si_signo);
       hand_on(signal, child);
       continue;
     }
@@ -50,6 +56,27 @@ int wait_for(pid_t child, const sigset_t& signals) {
 }
 
 }  // namespace
+
+void hear_of_signal(int number) {
+  const sigset_t ending = heeded({SIGINT, SIGTERM, SIGHUP, SIGQUIT});
+  if (sigismember(&ending, number) == 1) told_to_end = true;
+}
+
+// A terminal goes on being read, and a pipe that was empty at its end has nothing to lose.
+Input::Input() {
+  struct stat state = {};
+  if (::fstat(STDIN_FILENO, &state) != 0) return;
+  is_file_ = S_ISREG(state.st_mode) && (begins_ = ::lseek(STDIN_FILENO, 0, SEEK_CUR)) >= 0;
+  pollfd now{STDIN_FILENO, POLLIN, 0};
+  const bool may_come = ::poll(&now, 1, 0) == 0 || (now.revents & POLLIN);
+  int bytes = 0;
+  const bool has_ended = (now.revents & POLLHUP) && ::ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes == 0;
+  may_be_read_ = (S_ISFIFO(state.st_mode) || S_ISSOCK(state.st_mode)) && may_come && !has_ended;
+}
+
+bool Input::begin_again() const { return is_file_ ? ::lseek(STDIN_FILENO, begins_, SEEK_SET) >= 0 : !may_be_read_; }
+
+bool was_told_to_end() { return told_to_end; }
 
 void outlive_broken_pipes() {
   if (of_broken_pipes) return;

@@ -2,6 +2,7 @@
 #pragma once
 #include <signal.h>
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -23,5 +24,21 @@ void become(const std::vector<std::string>& command);
 // this process are handed on, stopping stops both. It is told to end (SIGTERM) when this process is killed. -1 where it could not be started; errno
 // says why.
 int run_to_end(const std::vector<std::string>& command);
+
+// Somebody wants the job to end: a signal that this process waits for, and was not started to ignore, says so. Launchers end with any status then.
+void hear_of_signal(int number);
+bool was_told_to_end();
+
+// Standard input as it is now. A job that is started again is to get the same.
+class Input {
+ public:
+  Input();
+  // False where what was read of it does not come again.
+  bool begin_again() const;
+
+ private:
+  bool is_file_ = false, may_be_read_ = false;
+  int64_t begins_ = 0;
+};
 
 }  // namespace holdfast::cli

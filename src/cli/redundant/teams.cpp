@@ -363,6 +363,7 @@ void Job::signalled() {
       children();
       continue;
     }
+    hear_of_signal(int(signal.ssi_signo));
     code_ = 128 + int(signal.ssi_signo);  // one ends all teams
     hub_.close();
     for (Team& team : teams_) end(team);
