@@ -75,6 +75,30 @@ except OSError as error:
         self.assertEqual(self.read("copies", "ck.1.0"), "one")
         self.assertEqual(self.states(), {1: "superseded", 2: "whole"})
 
+    def test_streams_append_at_the_end_and_write_again_what_they_have_read(self):
+        with open(self.path("streams.py"), "w") as script:
+            script.write("""
+import ctypes
+c = ctypes.CDLL(None)
+c.fopen.restype = c.freopen.restype = ctypes.c_void_p
+for called in (c.ftell, c.fclose):
+    called.argtypes = [ctypes.c_void_p]
+c.fputs.argtypes, c.freopen.argtypes = [ctypes.c_char_p, ctypes.c_void_p], [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p]
+def put(text, stream):
+    c.fputs(text, stream)
+    assert c.fclose(stream) == 0
+for text in (b"one", b"two"):
+    stream = c.fopen(b"ck/ck.1.0", b"a")
+    print(c.ftell(stream))
+    put(text, stream)
+put(b"ONE", c.freopen(None, b"r+", c.fopen(b"ck/ck.1.0", b"r")))
+""")
+        # Once it is protected, what its local copy gets later is in no version.
+        script = f"{sys.executable} streams.py && exec 4< ck/ck.1.0 && printf three >> /dev/fd/4 && cat ck/ck.1.0"
+        done = self.run_job(script, "--protect-at", "close", nodes=3, scheme="rs:2+1")
+        self.assertEqual(done.stdout, "0\n3\nONEtwothree", done.stderr)
+        self.assertEqual(self.read("ck", "ck.1.0"), "ONEtwothree")
+
     def test_a_checkpoint_has_no_second_name(self):
         """A name that a link would give a plain file: what is written by it would be on no node."""
         with open(self.path("links.py"), "w") as script:

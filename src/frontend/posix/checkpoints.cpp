@@ -452,6 +452,8 @@ std::string Checkpoints::State::file_of(const std::string& local_path) const {
   return name ? name->file : "";
 }
 
+std::string Checkpoints::path_of(const std::string& local_path) const { return state_->file_of(local_path); }
+
 // What began as an update, and is written anew after all.
 LocalName Checkpoints::State::anew(LocalName name, const Listed& here) const {
   if (here.has_of(name.file, name.number, name.written)) {

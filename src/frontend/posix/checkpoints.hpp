@@ -47,6 +47,8 @@ class Checkpoints {
   std::optional<File> match(const std::string& path, bool follow = false) const;
   // A link that leads to one, and is no file of that name. Replicas look at different times, and do not look.
   bool is_link_to_one(const std::string& path) const;
+  // The checkpoint of which that is the local file; empty where it is of none.
+  std::string path_of(const std::string& local_path) const;
   // Its name is one of many that its pattern means: a link there is followed.
   bool may_be_link(const File& file) const;
 

@@ -7,6 +7,7 @@
 #include "base/in_mpi.hpp"
 #include "base/raw_syscalls.hpp"
 #include "catalog/user_files.hpp"
+#include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
@@ -103,6 +104,15 @@ std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path, 
   return all->match(full_path(directory, path), follow);
 }
 
+std::string checkpoint_read_by(int number) {
+  Checkpoints* const all = number < 0 || writes_checkpoint(number) ? nullptr : checkpoints();
+  if (!all) return "";
+  const KeepErrno keep;
+  const OurCode ours_now;
+  const auto at = catalog::read_link("/proc/self/fd/" + std::to_string(number));
+  return at ? all->path_of(*at) : "";
+}
+
 std::optional<int> open_checkpoint(int directory, const char* path, int flags, mode_t mode) {
   const bool follow = !(flags & O_NOFOLLOW) && !makes_new(flags);
   if (!writes(flags) && !(flags & O_CREAT)) {
@@ -112,7 +122,10 @@ std::optional<int> open_checkpoint(int directory, const char* path, int flags, m
     return call_where_it_is(seen, directory, path, [=](const char* at) { return real().open(at, flags); });
   }
   const auto file = checkpoint_at(directory, path, follow);
-  if (!file) return {};
+  if (!file) {
+    const std::string read = checkpoint_read_by(number_named(path));
+    return read.empty() ? std::nullopt : open_checkpoint(AT_FDCWD, read.c_str(), flags, mode);
+  }
   if (finds_link(directory, path, flags)) return errno = EEXIST, -1;
   const OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings());

@@ -20,6 +20,9 @@ Checkpoints* checkpoints();
 // Whether a path is one of its checkpoints; of a call that follows links, also where a link of the program's leads to one.
 std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path, bool follow = true);
 
+// The checkpoint that a number reads from the node's copy; empty where there is none. What is written there would be in no version.
+std::string checkpoint_read_by(int number);
+
 // An open of a checkpoint: the program's descriptor, or -1 and errno. Nothing: it is opened as without.
 std::optional<int> open_checkpoint(int directory, const char* path, int flags, mode_t mode);
 

@@ -10,6 +10,7 @@
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/copies.hpp"
 #include "intercept/posix/decided.hpp"
+#include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/door.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/observe_streams.hpp"
@@ -125,6 +126,8 @@ FILE* stream_or_close(int fd, const char* mode, int flags) {
   return errno = error, nullptr;
 }
 
+bool is_read_checkpoint(int number, int flags) { return (flags & O_ACCMODE) != O_RDONLY && !checkpoint_read_by(number).empty(); }
+
 // What is not ours is the C library's stream, whose modes are more than ours.
 template <class OpenNative>
 FILE* fopen_any(const char* path, const char* mode, bool is_told, OpenNative open_native) {
@@ -132,7 +135,7 @@ FILE* fopen_any(const char* path, const char* mode, bool is_told, OpenNative ope
   if (!flags) return open_native();
   const ForProgram asking(is_told);
   const bool by_number = is_told && (*flags & ~O_CLOEXEC) == O_RDONLY && !std::strchr(mode, ',');  // what was opened is the leader's to say
-  if (!by_number && !checkpoint_at(AT_FDCWD, path) && !concerns(AT_FDCWD, path, *flags)) {
+  if (!by_number && !checkpoint_at(AT_FDCWD, path) && !is_read_checkpoint(number_named(path), *flags) && !concerns(AT_FDCWD, path, *flags)) {
     if (!(*flags & O_EXCL)) (void)make_with_stripes(AT_FDCWD, path, *flags, 0666);
     FILE* stream = open_native();
     if (!stream && (*mode != 'r' || !is_protected_after(errno, AT_FDCWD, path))) return nullptr;
@@ -141,6 +144,7 @@ FILE* fopen_any(const char* path, const char* mode, bool is_told, OpenNative ope
   }
   const int fd = open64(path, *flags, 0666);
   if (fd < 0 || find(fd) || is_random(fd)) return stream_or_close(fd, mode, *flags);
+  go_where_it_begins(fd, *flags);
   FILE* stream = real().fdopen(fd, mode);  // it holds something already, and stays as it is
   if (!stream) (void)close(fd);
   else if (by_number) note_native_stream(fd, true);
@@ -253,6 +257,9 @@ bool is_checkpoint_now(const char* path, int flags) {
 template <class OpenNative>
 FILE* freopen_any(const char* path, const char* mode, FILE* stream, OpenNative open_native) {
   if (const int number = inside > 0 || !mode ? -1 : number_of_stream(stream); number >= 0) return reopen_ours(path, mode, stream, number);
+  if (!path && inside == 0 && mode)  // the mode alone is to change
+    if (const auto now = flags_of(mode); now && is_read_checkpoint(real().fileno(stream), *now))
+      return reopen_on_checkpoint(checkpoint_read_by(real().fileno(stream)).c_str(), mode, *now, stream);
   const auto flags = inside > 0 || !path || !mode ? std::nullopt : flags_of(mode);
   if (!flags) return open_native();
   if (is_checkpoint_now(path, *flags)) return reopen_on_checkpoint(path, mode, *flags, stream);
