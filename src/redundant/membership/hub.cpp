@@ -1,6 +1,5 @@
 #include "redundant/membership/hub.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -9,9 +8,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <deque>
 #include <nlohmann/json.hpp>
@@ -31,7 +27,9 @@
 #include "redundant/membership/output.hpp"
 #include "redundant/membership/own_failures.hpp"
 #include "redundant/membership/shared_pointers.hpp"
+#include "redundant/membership/starter.hpp"
 #include "redundant/membership/stillness.hpp"
+#include "redundant/membership/written_out.hpp"
 #include "transport/server.hpp"
 
 namespace holdfast::redundant {
@@ -51,32 +49,10 @@ int64_t now_ms() {
   return int64_t(now.tv_sec) * ms_of_s + now.tv_nsec / ns_of_ms;
 }
 
-// As the job control of a shell does it (Ctrl-Z), of all of a job.
-bool is_stopped(int pid) {
-  char text[512];
-  const raw::Fd file(raw::openat(AT_FDCWD, fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC, 0));
-  const ssize_t got = file ? raw::read(file.get(), text, sizeof text) : 0;
-  const std::string_view line(text, size_t(std::max<ssize_t>(got, 0)));
-  const size_t name_ends = line.rfind(')');
-  return name_ends != std::string_view::npos && line.substr(name_ends).starts_with(") T");
-}
-
-// Who is at the other end of a pair.
-int process_behind(int socket) {
-  ucred peer{};
-  socklen_t bytes = sizeof peer;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 ? peer.pid : 0;
-}
-
 class Hub {
  public:
   Hub(int control, int out, int err, Deliver deliver)
-      : control_(control),
-        out_(out),
-        err_(err),
-        over_(eventfd(0, EFD_CLOEXEC)),
-        unwritten_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        deliver_(std::move(deliver)) {}
+      : control_(control), written_out_(out, err), over_(eventfd(0, EFD_CLOEXEC)), deliver_(std::move(deliver)) {}
   void run();
 
  private:
@@ -102,9 +78,7 @@ class Hub {
   void came_of_child(const Talk& talk, const Frame& frame);
   void deliver_fresh(const Frame& frame);
   void deliver(uint32_t rank, uint64_t stream, Bytes bytes);
-  void write_out(uint64_t stream, ByteView bytes);
   bool look_at_unwritten();
-  int code_with_output() const;
   void let_out_the_last(bool has_ended = false);
   void came_of_append(int rank, const Frame& frame);
   void may_append(uint64_t file, const Appenders::Append& append);
@@ -128,7 +102,9 @@ class Hub {
   void look_whether_done();
   Process* find(int team, int rank);
 
-  raw::Fd control_, out_, err_, over_, unwritten_;
+  raw::Fd control_;
+  WrittenOut written_out_;
+  raw::Fd over_;
   const int started_by_ = process_behind(control_.get());
   const Deliver deliver_;
   raw::Fd timer_;
@@ -160,8 +136,6 @@ class Hub {
   int first_teams_ = 0;
   int64_t ticked_ms_ = 0, deadline_ms_ = 0, finishing_since_ms_ = 0;
   std::optional<int> code_;
-  std::array<std::atomic<int>, 2> errors_of_output_{};  // by stream, of which nothing is written from then on
-  std::array<bool, 2> told_of_output_{};
   transport::Server server_;  // goes first: its clients' ends are told to this object
 };
 
@@ -217,7 +191,7 @@ void Hub::run() {
   if (!begin()) return;
   server_.watch(control_.get(), [this] { return obey(); });
   server_.watch(over_.get(), [] { return false; });
-  server_.watch(unwritten_.get(), [this] { return look_at_unwritten(); });
+  server_.watch(written_out_.descriptor(), [this] { return look_at_unwritten(); });
   timer_ = raw::Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   set_timer(tick_ms);
   server_.watch(timer_.get(), [this] { return tick(); });
@@ -324,39 +298,21 @@ void Hub::deliver_fresh(const Frame& frame) {
 void Hub::deliver(uint32_t rank, uint64_t stream, Bytes bytes) {
   if (bytes.empty()) return;
   outlet_->give([this, rank, stream, bytes = std::move(bytes)] {
-    if (!deliver_) write_out(stream, bytes);
+    if (!deliver_) written_out_.write(stream, bytes);
     else deliver_(rank, stream, text_of(bytes));
   });
 }
 
-// In the outlet's thread.
-void Hub::write_out(uint64_t stream, ByteView bytes) {
-  std::atomic<int>& error = errors_of_output_[stream != 0];
-  if (error == 0) error = write_all(stream == 0 ? out_.get() : err_.get(), bytes);
-  const uint64_t one = 1;
-  if (error != 0) (void)raw::write(unwritten_.get(), &one, sizeof one);
-}
-
 // Where nobody reads it any more (`| head`), a program alone ends by that, as it would have by SIGPIPE. A launcher of ranks would have let them go on.
 bool Hub::look_at_unwritten() {
-  uint64_t times = 0;
-  (void)raw::read(unwritten_.get(), &times, sizeof times);
-  for (size_t stream = 0; stream < errors_of_output_.size(); ++stream) {
-    const int error = errors_of_output_[stream];
-    if (error == 0 || std::exchange(told_of_output_[stream], true)) continue;
+  written_out_.look([this](uint64_t stream, int error) {
     if (error != EPIPE)
       say(fmt::format("standard {} cannot be written, and what ranks print there is lost from now on: {}", stream == 0 ? "output" : "error",
                       std::strerror(error)));
     else if (std::all_of(processes_.begin(), processes_.end(), [](const auto& process) { return process->rank == 0; }))
       follow(members_->nobody_reads());
-  }
+  });
   return true;
-}
-
-int Hub::code_with_output() const {
-  const bool is_whole =
-      std::all_of(errors_of_output_.begin(), errors_of_output_.end(), [](const auto& error) { return error == 0 || error == EPIPE; });
-  return *code_ == 0 && !is_whole ? 1 : *code_;
 }
 
 // A team that has resumed, when nobody else is left who prints what it prints.
@@ -710,7 +666,7 @@ void Hub::tell_who_lives(int rank) {
 }
 
 void Hub::say(const std::string& line) {
-  outlet_->give([this, line] { (void)write_all(err_.get(), bytes_of("holdfast: " + line + "\n")); });
+  outlet_->give([this, line] { written_out_.write_line("holdfast: " + line + "\n"); });
 }
 
 // Of its rank that is the farthest behind.
@@ -772,7 +728,7 @@ void Hub::look_whether_done() {
   outlet_->wait();
   (void)look_at_unwritten();
   outlet_->wait();
-  code_ = code_with_output();
+  if (*code_ == 0 && !written_out_.is_whole()) code_ = 1;
   show();
   Frame done;
   done.word = Word::done, done.number = uint64_t(*code_);
