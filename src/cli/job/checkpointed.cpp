@@ -5,13 +5,10 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
@@ -19,7 +16,6 @@
 #include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/say.hpp"
-#include "base/without_signals.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/attempt.hpp"
@@ -36,6 +32,7 @@
 #include "checkpoint/updates.hpp"
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
+#include "cli/job/caretaker.hpp"
 #include "cli/job/drainer.hpp"
 #include "cli/job/drop_old.hpp"
 #include "cli/job/live_runs.hpp"
@@ -62,7 +59,6 @@ using checkpoint::Surveyor;
 namespace {
 
 const layout::Attempt any_later(UINT32_MAX, UINT64_MAX);
-constexpr auto look_every = std::chrono::milliseconds(250);
 constexpr auto between_looks = std::chrono::milliseconds(200);  // at a silent node, when the job has ended
 
 // By the user: then a program that goes on without some of its ranks has ended well.
@@ -77,132 +73,6 @@ std::string checkpoints_text(const std::set<uint64_t>& steps) {
   if (steps.size() == 1) return fmt::format("checkpoint {}", *steps.begin());
   return fmt::format("checkpoints {} and {}", fmt::join(steps.begin(), std::prev(steps.end()), ", "), *steps.rbegin());
 }
-
-// Beside the job: what is whole gets its turn to be drained, what is too old goes, and simulated nodes are lost when their time has come.
-class Caretaker {
- public:
-  Caretaker(const Run& run, const Settings& settings, const CheckpointOptions& options, const std::optional<SimulatedLoss>& loss,
-            Protectors& protectors, Drainer& drainer, PlainBefore& plain_before, const layout::Attempt& first_attempt,
-            const std::set<std::string>& damaged)
-      : run_(run),
-        settings_(settings),
-        options_(options),
-        loss_(loss),
-        protectors_(protectors),
-        drainer_(drainer),
-        before_(plain_before),
-        first_attempt_(first_attempt),
-        damaged_(damaged),
-        surveyor_(settings.local, settings.deadline_ms, damaged) {
-    const WithoutSignals none;  // they are the job's
-    thread_ = std::thread([this] { work(); });
-  }
-  ~Caretaker() { stop(); }
-  void stop() {
-    {
-      std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_all();
-    if (thread_.joinable()) thread_.join();
-  }
-  // What the last checkpoint has made too old goes as well.
-  void finish() {
-    stop();
-    keeps_beginning_ = false;
-    if (const auto all = surveyor_.look_at_versions()) tidy(*all);
-  }
-  bool has_lost_nodes() const { return lost_; }
-  bool has_seen_ranks() const { return ranks_seen_; }
-  // The newest whole one, which stays from then on: a team that is started again reads it.
-  std::optional<Run::From> hold_newest() {
-    Surveyor surveyor(settings_.local, settings_.deadline_ms, damaged_);
-    const auto all = surveyor.look_at_versions();
-    const Checkpoint* const newest = all ? newest_whole(*all, run_.id) : nullptr;
-    if (!newest || !newest->endures()) return std::nullopt;
-    std::lock_guard lock(mutex_);
-    return held_ = Run::From{newest->attempt, newest->step};
-  }
-  // The newest of the run that was whole at any time; once it has stopped.
-  const std::optional<checkpoint::SeenWhole>& seen() const { return seen_; }
-
- private:
-  void work() {
-    std::unique_lock lock(mutex_);
-    while (!wake_.wait_for(lock, look_every, [this] { return stopping_; })) {
-      lock.unlock();
-      look();
-      lock.lock();
-    }
-  }
-
-  void look() {
-    for (const Status& remark : protectors_.revive()) say("holdfast: {}\n", remark.sentence());
-    if (!ranks_seen_ && run_.teams == 1) ranks_seen_ = checkpoint::ranks_then(run_, settings_.deadline_ms).any_begun();
-    const auto all = surveyor_.look_at_versions();
-    if (!all) return;
-    tidy(*all);
-    drop_removed(*all);
-    const Checkpoint* const newest = newest_whole(*all, run_.id);
-    if (!loss_ || lost_ || !newest || !newest->endures()) return;
-    if ((newest->are_singles ? newest->files.size() : newest->step) < loss_->step) return;
-    lost_ = true;
-    for (const uint32_t number : loss_->nodes) {
-      const std::string& address = settings_.local[number - 1];
-      say("holdfast: {}; node {} is lost now, as --simulate-loss says\n",
-          newest->are_singles ? are_singles(*newest) + " there" : name_of(*newest) + " is whole", parse_node_path(address).node);
-      protectors_.kill(address);
-      lose_simulated_node(address, run_);
-    }
-  }
-
-  // Of files that are protected one by one: nothing newer would ever make these give way. Who asks for local names asks for many, so it is done now and then.
-  void drop_removed(const std::vector<Checkpoint>& all) {
-    constexpr unsigned looks_between = 20;
-    const auto are_ours = [&](const Checkpoint& one) { return one.are_singles && one.run == run_.id; };
-    if (++looks_ % looks_between != 0 || std::none_of(all.begin(), all.end(), are_ours)) return;
-    Surveyor surveyor(settings_.local, settings_.deadline_ms);
-    const auto survey = surveyor.look(run_.id);
-    if (survey) drop_removed_singles(*survey, run_, settings_);
-  }
-
-  void tidy(const std::vector<Checkpoint>& all) {
-    if (const Checkpoint* const newest = newest_whole(all, run_.id)) see(seen_, *newest);
-    drainer_.offer(all, surveyor_.last_versions(), run_.id, first_attempt_);
-    auto old = to_drop(all, run_.id, size_t(options_.keep));
-    std::erase_if(old, [this](const checkpoint::Protected& one) {
-      return drainer_.needs(one.version) || (keeps_beginning_ && (is_of_beginning(one.version) || is_held(one.version)));
-    });
-    drop_old(surveyor_, old, run_, settings_, first_attempt_, before_);
-  }
-
-  bool is_of_beginning(const layout::Version& version) const { return run_.from && is_of(version, run_.id, *run_.from); }
-
-  bool is_held(const layout::Version& version) {
-    std::lock_guard lock(mutex_);
-    return held_ && version.attempt == held_->attempt && version.step == held_->step;
-  }
-
-  const Run run_;
-  std::optional<Run::From> held_;
-  bool keeps_beginning_ = run_.teams > 1;  // for a team that is started again while the others go on
-  const Settings& settings_;
-  const CheckpointOptions& options_;
-  const std::optional<SimulatedLoss>& loss_;
-  Protectors& protectors_;
-  Drainer& drainer_;
-  PlainBefore& before_;
-  const layout::Attempt first_attempt_;
-  const std::set<std::string> damaged_;
-  Surveyor surveyor_;
-  std::optional<checkpoint::SeenWhole> seen_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  std::atomic<bool> lost_{false}, ranks_seen_{false};
-  unsigned looks_ = 0;
-  std::thread thread_;
-};
 
 class Attempts {
  public:
