@@ -131,7 +131,7 @@ with open(name, "a") as file:
             os.makedirs(self.path("ck"))
             self.env["HOLDFAST_AGENTS"] = self.path("agents")
             self.run_job("for s in 1 2; do echo $s > ck/ck.$s.0; done", pattern=begins + PATTERN, **self.small)
-            self.assertEqual(self.states(), {2: "whole"}, name)
+            self.assertEqual(self.states(), {1: "superseded", 2: "whole"}, name)
             self.assertEqual(self.read("ck", "ck.2.0"), "2\n")
             self.holdfast("agents", "stop")
         self.dir = above

@@ -155,7 +155,7 @@ class Checkpoints(CheckpointTest):
     def test_a_job_that_was_told_to_end_is_not_started_again(self):
         rank = "echo begins >> seen; echo 1 > ck/ck.1.0; while :; do sleep 0.1; done"
         handles = f"trap 'echo 2 > ck/ck.2.0; exit 1' TERM; {rank}"
-        hides = f"sh -c '{rank}' & rank=$!; trap 'kill -9 $rank; exit 0' TERM; while :; do wait; done"  # as MPICH's launcher
+        hides = f"PMI_SIZE=1 PMI_RANK=0 sh -c '{rank}' & rank=$!; trap 'kill -9 $rank; exit 0' TERM; while :; do wait; done"  # as MPICH's launcher
         for launched, expected in (handles, 1), (hides, 0):
             job = self.begin("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", PATTERN, "--library", "posix", "--restarts", "1",
                              "--", "sh", "-c", launched)
