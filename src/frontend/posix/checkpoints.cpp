@@ -637,6 +637,9 @@ void Checkpoints::mode_changed(const File& file) {
   const auto turn = state_->files.take_turn(file.path, state_->patience());
   const auto newest = turn ? state_->files.newest(file.path) : std::nullopt;
   if (!newest || !(newest->state == State::closed || newest->state == State::protecting || newest->state == State::kept)) return;
+  // Another node may have written it since: then this copy is not the newest, and must not become it.
+  const bool is_anothers = !state_->is_of_all(file) && !state_->is_told_here(file);
+  if (is_anothers || state_->may_be_outdated(file, *newest)) return;
   LocalName next = newest->name;
   next.number = state_->files.last_number(file.path) + 1;
   (void)state_->link_to_closed(next, state_->files.path(newest->state, newest->name));
