@@ -157,7 +157,8 @@ Status LocalFiles::make_all() const {
   directories.push_back(fmt::format("{}/{}{}", directory_, team_, openers_directory));
   for (const std::string& directory : directories)
     if (catalog::environment().mkdirat(AT_FDCWD, directory.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, directory);
-  return catalog::look(boot_note(), false) ? Status() : note_boot();
+  const bool has_any = has_files();
+  return catalog::look(boot_note(), false) || has_any ? Status() : note_boot();  // files without one: it was lost, and the protector is to see that
 }
 
 int LocalFiles::make_for_program(const std::string& path, mode_t mode) const {
@@ -179,11 +180,16 @@ Status LocalFiles::note_boot() const {
   return {};
 }
 
+// A file is begun after the note: where it was there before the note was looked for and is not found, the note was lost.
 Result<bool> LocalFiles::was_started_anew() const {
+  const bool has_any = has_files();
   const auto now = catalog::read_beginning(boot_id, most_boot_bytes), before = catalog::read_beginning(boot_note(), most_boot_bytes);
-  if (!now || (before && *before == *now)) return false;
-  HF_TRY(note_boot());
-  return before.ok();
+  if (!before && before.status().kind() != Kind::not_found) return before.status();
+  return now && (before ? *before != *now : has_any);
+}
+
+bool LocalFiles::has_files() const {
+  return std::any_of(std::begin(all_states), std::end(all_states), [this](State state) { return !list(state).empty(); });
 }
 
 std::string LocalFiles::scratch() const {

@@ -115,9 +115,11 @@ class LocalFiles {
   Status make_all() const;  // the same, whatever there is
   // A new file of a state, for a program: a descriptor, or -1 and errno.
   int make_for_program(const std::string& path, mode_t mode) const;
-  // Since when the node is up, as it is remembered there. True where it was started anew meanwhile: what programs wrote before may be there in part only, for
-  // they do not sync it.
+  // True where the node was started anew since note_boot(): what programs wrote before may be there in part only, for they do not sync it. It stays true
+  // until that is called again, so that nothing of before is passed over if who deals with it dies.
   Result<bool> was_started_anew() const;
+  // Remembers there since when the node is up.
+  Status note_boot() const;
   std::string path(State state, const LocalName& name) const;
   // A new name for what is not whole yet: it lies in no state, and is never seen.
   std::string scratch() const;
@@ -197,7 +199,7 @@ class LocalFiles {
   std::vector<std::string> openers(const LocalName& name) const;
   std::string opener(const LocalName& name, const std::string& who) const;
   std::string boot_note() const { return directory_ + "/boot"; }
-  Status note_boot() const;
+  bool has_files() const;
   std::string below_attempt(State state) const;
 
   std::string below_, directory_;          // from the node's directory on, and from the root

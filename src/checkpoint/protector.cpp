@@ -71,15 +71,22 @@ Protector::Protector(Settings settings, Run run, const std::string& own, std::fu
 }
 
 Status Protector::begin() {
-  HF_TRY(files_.make_all());
   const auto anew = files_.was_started_anew();
   if (!anew) return anew.status();
-  if (*anew && (is_rolled_ || has_shared_)) HF_TRY(catalog::make_file(fmt::format("{}/{}", files_.directory(), started_anew), 0600));
-  if (*anew)
-    for (const State state : {State::closed, State::protecting})
-      for (const LocalName& name : files_.list(state))
-        fail(name, Status(Kind::io, "its node was started anew before it was protected, and may have lost a part of it"), state);
-  return {};
+  if (*anew) HF_TRY(fail_all_of_before());
+  return files_.make_all();
+}
+
+// Of before its node was started anew. The node is noted as up last: who comes after one that dies here begins anew with what is left.
+Status Protector::fail_all_of_before() {
+  if (is_rolled_ || has_shared_) HF_TRY(catalog::make_file(fmt::format("{}/{}", files_.directory(), started_anew), 0600));
+  for (const State state : {State::closed, State::protecting})
+    for (const LocalName& name : files_.list(state)) {
+      say_why(name, Status(Kind::io, "its node was started anew before it was protected, and may have lost a part of it"));
+      const Status failed = files_.move(name, state, State::failed);
+      if (!failed && failed.kind() != Kind::not_found) return failed;
+    }
+  return files_.note_boot();
 }
 
 bool Protector::work() {
@@ -407,9 +414,9 @@ Status Protector::complete_shared(const LocalName& name, std::optional<uint32_t>
   return {};
 }
 
-void Protector::fail(const LocalName& name, const Status& status, State from) {
+void Protector::fail(const LocalName& name, const Status& status) {
   say_why(name, status);
-  (void)files_.move(name, from, State::failed);
+  (void)files_.move(name, State::closed, State::failed);
 }
 
 void Protector::say_why(const LocalName& name, const Status& status) {

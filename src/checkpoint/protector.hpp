@@ -70,7 +70,8 @@ class Protector {
   void leave_room_after(const LocalName& name, catalog::VersionList& versions);
   Result<layout::Version> version_now(const LocalName& name) const;
   Status complete(const LocalName& name) const;
-  void fail(const LocalName& name, const Status& status, State from = State::closed);
+  void fail(const LocalName& name, const Status& status);
+  Status fail_all_of_before();
   void say_why(const LocalName& name, const Status& status);
   bool is_new(uint64_t step, const std::string& cause);
 

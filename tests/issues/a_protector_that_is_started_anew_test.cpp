@@ -1,8 +1,12 @@
 // A node lost power, and came back while the job was still in that attempt. Programs do not sync what they write: a file of which the name was there and bytes were
 // not was protected as it was, and an attempt began with it. Found by the simulator, seeds 447 and 1543.
+// A protector that had noted that its node was started anew, and died before it had dealt with what was left there, left it to one that knew nothing of that.
+// Found by the simulator, seed 1123. The same where the note itself was lost with the power.
 // A protector that was started anew moved what the one before had in hands back to "closed". A program that looked for its file at that moment, state after state
 // in their order, did not find it. Found by the simulator, seed 2084.
 #include <gtest/gtest.h>
+
+#include <fmt/format.h>
 
 #include "catalog/pool.hpp"
 #include "checkpoint/protector.hpp"
@@ -68,6 +72,39 @@ TEST_F(ProtectorAnew, after_its_node_protects_nothing_of_before_any_protector) {
   begin().work();
   EXPECT_EQ(count(State::failed), 1u);
   EXPECT_EQ(count(State::kept), 0u);
+}
+
+// The first one fails at each of its calls on the node's disk. Whoever comes then finds what it has left.
+TEST_F(ProtectorAnew, after_its_node_protects_nothing_of_before_whenever_one_fails) {
+  bool has_failed = true;
+  uint64_t step = 1;
+  for (int64_t call = 0; has_failed; ++call, ++step) {
+    ASSERT_LT(call, 1000);
+    write(fmt::format("/data/ck.{}.0", step));
+    boot = fmt::format("after {}", call);
+    site.gate->fail_later(sim::Site::gate_number(0), call, Kind::io);
+    Protector first(settings, run, settings.local[0], [](const std::string&) {});
+    (void)first.begin();
+    has_failed = site.gate->failing(sim::Site::gate_number(0));
+    site.heal(sim::Site::gate_number(0));
+    Protector second = begin();
+    second.work();
+    ASSERT_EQ(count(State::failed), step) << "call " << call;
+    ASSERT_EQ(count(State::kept), 0u) << "call " << call;
+  }
+  EXPECT_GT(step, 10u);
+}
+
+TEST_F(ProtectorAnew, whose_note_was_lost_with_the_power_protects_nothing_of_before) {
+  write("/data/ck.1.0");
+  ASSERT_TRUE(catalog::unlink_file(LocalFiles("/n1", run.id, run.attempt).directory() + "/boot").ok());
+  boot = "two";
+  begin().work();
+  EXPECT_EQ(count(State::failed), 1u);
+  EXPECT_EQ(count(State::kept), 0u);
+  write("/data/ck.2.0");
+  begin().work();
+  EXPECT_EQ(count(State::kept), 1u);
 }
 
 TEST_F(ProtectorAnew, on_a_node_that_stayed_up_protects_all) {
