@@ -11,11 +11,8 @@
 //   SIM_TRACE=file ...                                                                 a line a schedule that differs where anything did
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <fstream>
-#include <iostream>
 #include <span>
-#include <string_view>
 
 #include "sim/checkpoints_world.hpp"
 
@@ -104,14 +101,6 @@ constexpr std::pair<Did, uint64_t> singles_in_a_thousand[] = {
     {Did::removals, 500},           {Did::files_renamed, 200},   {Did::files_moved, 200}, {Did::drained, 500},
 };
 
-// Findings that are not mended yet (docs/testing.md, "Not there yet"). They are printed, and fail no test until they are.
-constexpr std::pair<const char*, uint64_t> known_findings[] = {{"Checkpoints.singles_*", 169}};
-
-bool is_known(const char* family, uint64_t seed) {
-  return std::any_of(std::begin(known_findings), std::end(known_findings),
-                     [&](const auto& one) { return std::string_view(family) == one.first && seed == one.second; });
-}
-
 void run_all(CheckpointsWorld::Family of, const char* family, std::span<const std::pair<Did, uint64_t>> least) {
   const uint64_t count = number_from("SIM_SCHEDULES", 300), most_failures = number_from("SIM_FAILURES", 1);
   uint64_t failures = 0;
@@ -122,10 +111,6 @@ void run_all(CheckpointsWorld::Family of, const char* family, std::span<const st
     write_trace(seed, world);
     for (size_t i = 0; i < done.size(); ++i) done[i] += world.done(Did(i));
     if (failure.empty()) continue;
-    if (is_known(family, seed)) {
-      std::cout << "known: " << failure << "\n";
-      continue;
-    }
     ++failures;
     ADD_FAILURE() << failure << "\nReplay: SIM_SEED=" << seed << " SIM_SCHEDULES=1 build/bin/sim_test --gtest_filter='" << family << "'\n"
                   << (most_failures > 1 ? "" : "The last operations:\n" + world.last_operations());

@@ -772,9 +772,14 @@ class LaneInTurns final : public target::Lane {
 
 std::shared_ptr<target::Lane> Site::lane_for(const std::string&, std::chrono::milliseconds) { return std::make_shared<LaneInTurns>(); }
 
+// Others have their turns meanwhile: as many as it lasts long, and not one for each wait. Those who wait at once wait through the same time.
 void Site::wait(std::chrono::milliseconds time) {
-  time_ += time;
-  Schedule::yield(true);
+  constexpr std::chrono::milliseconds of_a_turn(25);
+  const auto until = now() + time;
+  do {
+    time_ += std::min<std::chrono::nanoseconds>(of_a_turn, std::max(until - now(), std::chrono::nanoseconds(0)));
+    Schedule::yield(true);
+  } while (now() < until);
 }
 
 }  // namespace holdfast::sim
