@@ -55,6 +55,7 @@ enum class Word : uint16_t {
   taken,      // from the hub: what came last of stream `subject` is delivered, and more may come
   died,       // to the hub: the rank whose output the sender moves; payload: how far it had come (progress.hpp), where that is known
   unreached,  // to the hub: the twin in team `subject`; payload: why, a sentence
+  reached,    // ... after all
   // between twins on nodes of their own, about the log of the one that is followed
   log_part,   // more of its bytes; `subject`: the sender's clock; `rank`: LogPart
   log_taken,  // up to `number`

@@ -18,6 +18,7 @@
 #include "redundant/child.hpp"
 #include "redundant/membership/appenders.hpp"
 #include "redundant/membership/awaiting.hpp"
+#include "redundant/membership/complaints.hpp"
 #include "redundant/membership/hub_process.hpp"
 #include "redundant/membership/lease.hpp"
 #include "redundant/membership/likeness.hpp"
@@ -41,7 +42,6 @@ constexpr int ms_of_s = 1000, ns_of_ms = 1000000;
 constexpr int tick_ms = 500;
 constexpr int judging_ms = 200;  // in which other ranks' differences may be heard of, where messages are compared
 constexpr size_t most_notes = 200;
-constexpr int grace_ms = 2 * ms_of_s;  // beyond the deadline: by then whoever is dead is known to be
 
 int64_t now_ms() {
   timespec now{};
@@ -121,12 +121,7 @@ class Hub {
   std::set<int> resumed_;  // teams that print something else until they join
   const std::shared_ptr<Outlet> outlet_ = std::make_shared<Outlet>();
   std::deque<Order> waiting_;  // for the end of whom the first one is about
-  struct Complaint {
-    int team, rank, other;
-    std::string why;
-    int64_t at_ms;
-  };
-  std::vector<Complaint> complaints_;  // of twins that do not reach each other
+  Complaints complaints_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::set<std::pair<int, int>> introduced_;  // team, or -1 for those of the beginning, and rank
   std::map<int, int> first_processes_;        // by rank
@@ -255,7 +250,8 @@ void Hub::came(Talk& talk, const Frame& frame) {
   if (frame.word == Word::asks_to_tell || frame.word == Word::awaits_all) return came_of_telling(*talk.process_, frame.word);
   if (frame.word == Word::alive && talk.process_->is_far) (void)send_frame(talk.process_->socket.get(), frame, MSG_DONTWAIT);
   if (frame.word == Word::unreached)
-    complaints_.push_back({talk.process_->team, talk.process_->rank, int(frame.subject), std::string(text_of(frame.payload)), now_ms()});
+    complaints_.add({talk.process_->team, talk.process_->rank, int(frame.subject), std::string(text_of(frame.payload)), now_ms()});
+  if (frame.word == Word::reached) complaints_.take_back(talk.process_->team, talk.process_->rank, int(frame.subject));
   if (frame.word == Word::leaves) {
     follow(members_->leaves(talk.process_->team, talk.process_->rank, frame.number == 1, frame.subject));
     look_whether_gone(talk.process_->rank);
@@ -400,7 +396,7 @@ void Hub::look_whether_all_become(int rank) {
   }
   likeness_.becomes_another(rank);
   std::erase_if(introduced_, [rank](const auto& one) { return one.second == rank; });
-  std::erase_if(complaints_, [rank](const Complaint& one) { return one.rank == rank; });
+  complaints_.forget(rank);
   follow(members_->becomes(rank, what));
   show();
 }
@@ -775,14 +771,8 @@ void Hub::look_whether_all_stand() {
   }
 }
 
-// Where one of the two is dead, that is why.
 void Hub::hear_complaints(int64_t now) {
-  const std::vector<Complaint> all = std::exchange(complaints_, {});
-  for (const Complaint& one : all) {
-    if (now - one.at_ms < deadline_ms_ + grace_ms) {
-      complaints_.push_back(one);
-      continue;
-    }
+  for (const Complaints::One& one : complaints_.ripe(now, deadline_ms_)) {
     const Process* const other = find(one.other, one.rank);
     const uint64_t both = team_bit(one.team) | team_bit(one.other);
     if (!other || members_->is_over() || (members_->living(one.rank) & both) != both) continue;

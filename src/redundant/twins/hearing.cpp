@@ -2,6 +2,7 @@
 #include "redundant/twins/twins.hpp"
 
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -9,11 +10,18 @@
 
 #include <cstring>
 #include <sstream>
+#include <thread>
 #include <utility>
 
+#include "base/quiet_thread.hpp"
+#include "redundant/membership/complaints.hpp"
 #include "transport/link.hpp"
 
 namespace holdfast::redundant {
+
+namespace {
+constexpr auto pause_between_tries = std::chrono::milliseconds(100);
+}  // namespace
 
 void Twins::hear(int way) {
   server_.watch(ways_[size_t(way)].socket.get(), [this, way] { return read_from(way); });
@@ -137,11 +145,57 @@ void Twins::live(const Frame& frame) {
 }
 
 // Under the lock. The hub hears of it, and judges where both go on living.
-void Twins::cannot_reach(int team, const std::string& why) {
+void Twins::cannot_reach(int team, const std::string& why) { tell_of_reaching(Word::unreached, team, why); }
+
+void Twins::tell_of_reaching(Word word, int team, const std::string& why) {
   Frame frame;
-  frame.word = Word::unreached, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.subject = uint64_t(team);
+  frame.word = word, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.subject = uint64_t(team);
   frame.payload = bytes_of(why);
   put(most_teams, frame);
+}
+
+void Twins::has_met(int team, const transport::Link& link) {
+  Way& way = ways_[size_t(team)];
+  raw::Fd socket = raw::out_of_the_way(raw::Fd(raw::fcntl(link.descriptor(), F_DUPFD_CLOEXEC)));
+  transport::notice_a_dead_peer(socket.get());
+  Frame who;
+  who.word = Word::who, who.team = uint16_t(place_.team);
+  who.number = orders_.logs_travel && past_ && team == orders_.follows[0];
+  {
+    std::lock_guard lock(mutex_);
+    way.socket = std::move(socket);
+    put(team, who);
+  }
+  flush(way);
+  hear(team);
+}
+
+// A twin on a busy node may answer later. Another thread tries, for this one has to hear. It does so until the hub has judged.
+void Twins::go_on_trying(int team, const std::string& endpoints) {
+  struct Later {
+    raw::Fd over = raw::out_of_the_way(raw::Fd(eventfd(0, EFD_CLOEXEC)));
+    transport::Link link;
+    bool has_met = false;
+  };
+  auto later = std::make_shared<Later>();
+  const int64_t until_ms = clock_ms() + int64_t(orders_.deadline_ms) + Complaints::grace_ms;
+  server_.watch(later->over.get(), [this, later, team] {
+    server_.forget(later->over.get());
+    if (!later->has_met) return true;
+    has_met(team, later->link);
+    std::lock_guard lock(mutex_);
+    tell_of_reaching(Word::reached, team, "");
+    changed_.notify_all();
+    flush_soon();
+    return true;
+  });
+  (void)start_quiet_thread([this, later, endpoints, until_ms] {
+    while (!later->has_met && clock_ms() < until_ms) {
+      later->has_met = later->link.connect(endpoints, agreement(orders_.secret), orders_.deadline_ms / 2).ok();
+      if (!later->has_met) std::this_thread::sleep_for(pause_between_tries);
+    }
+    (void)eventfd_write(later->over.get(), 1);
+  });
 }
 
 // Those of the teams before this one are called; those behind it call.
@@ -159,22 +213,13 @@ void Twins::meet_twins(const std::string& paragraphs, uint64_t first_process) {
     // Half the deadline: who tries hears nothing meanwhile, not of the hub either.
     const Status met = wanted ? link.connect(endpoints, agreement(orders_.secret), orders_.deadline_ms / 2) : Status();
     if (!met) {
-      std::lock_guard lock(mutex_);
-      cannot_reach(team, met.sentence());
-    } else if (wanted) {
-      Way& way = ways_[size_t(team)];
-      raw::Fd socket = raw::out_of_the_way(raw::Fd(raw::fcntl(link.descriptor(), F_DUPFD_CLOEXEC)));
-      transport::notice_a_dead_peer(socket.get());
-      Frame who;
-      who.word = Word::who, who.team = uint16_t(place_.team);
-      who.number = orders_.logs_travel && past_ && team == orders_.follows[0];
       {
         std::lock_guard lock(mutex_);
-        way.socket = std::move(socket);
-        put(team, who);
+        cannot_reach(team, met.sentence());
       }
-      flush(way);
-      hear(team);
+      go_on_trying(team, endpoints);
+    } else if (wanted) {
+      has_met(team, link);
     }
     endpoints.clear();
     ++team;

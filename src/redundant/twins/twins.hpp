@@ -23,6 +23,7 @@
 #include "redundant/twins/kernel_waits.hpp"
 #include "redundant/twins/sharing.hpp"
 #include "redundant/twins/way.hpp"
+#include "transport/link.hpp"
 #include "transport/server.hpp"
 
 namespace holdfast::redundant {
@@ -222,7 +223,10 @@ class Twins final : public Replica, public Sharing {
   // On another node than the hub, and it has not been heard of for the deadline. It may have declared this process lost, and nobody could say so.
   bool is_cut_off() const { return leased_ && lease_.is_over(lease_clock_ms()); }
   static int64_t lease_clock_ms();
+  void has_met(int team, const transport::Link& link);
+  void go_on_trying(int team, const std::string& endpoints);
   void cannot_reach(int team, const std::string& why);
+  void tell_of_reaching(Word word, int team, const std::string& why);
   void look_now();
   void hub_is_lost();
   bool all_there() const;
