@@ -10,7 +10,7 @@
 
 namespace holdfast::redundant {
 
-inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 10, secret, {}}; }
+inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 11, secret, {}}; }
 
 enum class Word : uint16_t {
   // to the hub
@@ -30,6 +30,8 @@ enum class Word : uint16_t {
   team_ended,  // `number`: its launcher's exit status
   team_lost,   // end its launcher
   done,        // `number`: the job's exit status
+  signalled,  // by the user: one team is to get it, and the others are ended first. `number`: the job's exit status where no team is there. The payload: a line about it
+  is_alone,   // the others have ended: `team` may get it
   // between twins
   who,  // `number`: 1 where the sender goes by the log of the receiver, and asks for it
   claim,

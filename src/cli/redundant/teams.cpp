@@ -36,6 +36,7 @@
 #include "cli/redundant/spare_hosts.hpp"
 #include "cli/redundant/team_hosts.hpp"
 #include "redundant/membership/membership.hpp"
+#include "redundant/membership/outlet.hpp"
 #include "tree/mounts.hpp"
 
 namespace holdfast::cli {
@@ -47,6 +48,8 @@ using redundant::Frame;
 using redundant::Word;
 constexpr auto holding = std::chrono::milliseconds(700);
 constexpr auto patience = std::chrono::seconds(5);  // after a launcher has been told to end
+// After a signal that ends the job: the program may write its last checkpoint then. So long batch systems wait, too.
+constexpr auto patience_with_program = std::chrono::seconds(30);
 
 struct Team {
   pid_t launcher = -1;
@@ -72,16 +75,6 @@ Ends make_pipe() {
   int ends[2] = {-1, -1};
   (void)::pipe2(ends, O_CLOEXEC);
   return {raw::Fd(ends[0]), raw::Fd(ends[1])};
-}
-
-bool write_whole(int fd, const char* data, size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t done = ::write(fd, data, bytes);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    data += done, bytes -= size_t(done);
-  }
-  return true;
 }
 
 // Open MPI 4's launcher makes a directory below /tmp that all launchers of a user share, and ends where another one makes it at that moment. So each
@@ -163,6 +156,8 @@ class Job {
   void say_what_was_held(Team& team, bool now);
   static void say_why_refused(Team& team, const std::string& text);
   void end(Team& team);
+  void pass_on(int signal, bool all_have_it);
+  void end_all(int code);
   void end_late_ones();
   bool leads(const Team& team) const;
   bool all_ended() const {
@@ -189,6 +184,12 @@ class Job {
   bool input_open_ = true;
   redundant::TeamOrders orders_;
   std::string given_;  // of standard input, for a team that is started again
+  // Signals of the user's for the program.
+  std::vector<int> to_pass_on_;  // to the team that is alone then
+  bool is_signalled_ = false;
+  std::optional<size_t> alone_;  // the team
+  int ends_by_ = 0;
+  Clock::time_point ends_since_{};
   std::optional<int> code_;
 };
 
@@ -249,7 +250,7 @@ Status Job::start(int number, const std::vector<std::string>& command, const std
 
 int Job::run(redundant::TeamOrders orders, const std::string& gathered) {
   if (const Status started = hub_.start(orders, gathered); !started) return fail(started, exit_lost);
-  sigset_t wanted = heeded({SIGINT, SIGTERM, SIGHUP, SIGQUIT});
+  sigset_t wanted = heeded({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2});
   ::sigaddset(&wanted, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &wanted, &before_);
   signals_.reset(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -312,6 +313,10 @@ void Job::heard(const Frame& frame) {
     end(teams_[frame.team]);
   }
   if (frame.word == Word::relaunch) start_again(frame);
+  if (frame.word == Word::is_alone && frame.team < teams_.size()) {
+    alone_ = frame.team;
+    for (const int signal : std::exchange(to_pass_on_, {})) pass_on(signal, false);
+  }
   if (frame.word == Word::done) code_ = int(frame.number);
 }
 
@@ -338,7 +343,7 @@ Result<std::vector<std::string>> Job::next_command(const Frame& frame, std::stri
 }
 
 void Job::start_again(const Frame& frame) {
-  if (code_ || frame.number != teams_.size() || frame.payload.size() < frame.subject) return;
+  if (code_ || is_signalled_ || frame.number != teams_.size() || frame.payload.size() < frame.subject) return;
   orders_.follows.clear();
   for (const std::byte team : ByteView(frame.payload).first(frame.subject)) orders_.follows.push_back(int(team));
   Team& team = teams_.emplace_back();
@@ -356,6 +361,8 @@ void Job::start_again(const Frame& frame) {
   pass_input(team);
 }
 
+bool ends(int signal) { return signal != SIGUSR1 && signal != SIGUSR2; }
+
 void Job::signalled() {
   signalfd_siginfo signal{};
   while (::read(signals_.get(), &signal, sizeof signal) == ssize_t(sizeof signal)) {
@@ -364,10 +371,34 @@ void Job::signalled() {
       continue;
     }
     hear_of_signal(int(signal.ssi_signo));
-    code_ = 128 + int(signal.ssi_signo);  // one ends all teams
-    hub_.close();
-    for (Team& team : teams_) end(team);
+    const int number = int(signal.ssi_signo);
+    if (ends(number) && ends_by_ != 0) return end_all(128 + number);
+    if (ends(number)) ends_by_ = number, ends_since_ = Clock::now();
+    pass_on(number, signal.ssi_code > 0);
   }
+}
+
+// All replicas would get it, each at another place. So one team gets it, when the others have ended. Of those that end a job the second one ends that team as well.
+// `all_have_it`: from the terminal.
+void Job::pass_on(int signal, bool all_have_it) {
+  if (code_) return;
+  if (alone_) {
+    if (!all_have_it && !teams_[*alone_].ended) (void)::kill(teams_[*alone_].launcher, signal);
+    return;
+  }
+  if (!all_have_it) to_pass_on_.push_back(signal);
+  if (std::exchange(is_signalled_, true)) return;
+  Frame frame;
+  frame.word = Word::signalled, frame.number = uint64_t(128 + signal);
+  if (!ends(signal))
+    frame.payload = redundant::bytes_of(fmt::format("signal {} ({}) has come for the program, and one team gets it", signal, ::strsignal(signal)));
+  hub_.tell(frame);
+}
+
+void Job::end_all(int code) {
+  code_ = code;
+  hub_.close();
+  for (Team& team : teams_) end(team);
 }
 
 void Job::children() {
@@ -390,6 +421,7 @@ void Job::end(Team& team) {
 }
 
 void Job::end_late_ones() {
+  if (ends_by_ != 0 && !code_ && Clock::now() - ends_since_ > patience_with_program) end_all(128 + ends_by_);
   for (Team& team : teams_)
     if (!team.ended && team.told != Clock::time_point() && Clock::now() - team.told > patience) (void)::kill(team.launcher, SIGKILL);
 }
@@ -446,13 +478,13 @@ void Job::say_why_refused(Team& team, const std::string& text) {
   const size_t at = text.find(redundant::cannot_take_part);
   if (at == std::string::npos || std::exchange(team.was_refused, true)) return;
   const std::string line = text.substr(at, text.find('\n', at) - at) + "\n";
-  (void)write_whole(STDERR_FILENO, line.data(), line.size());
+  (void)redundant::write_all(STDERR_FILENO, redundant::bytes_of(line));
 }
 
 void Job::say_what_was_held(Team& team, bool now) {
   if (team.held.empty() || (!now && Clock::now() - team.held_since < holding)) return;
   for (const Team::Held& one : team.held)
-    if (leads(team)) (void)write_whole(one.to, one.text.data(), one.text.size());
+    if (leads(team)) (void)redundant::write_all(one.to, redundant::bytes_of(one.text));
     else say_why_refused(team, one.text);
   team.held.clear();
 }

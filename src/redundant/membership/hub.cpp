@@ -217,6 +217,7 @@ bool Hub::obey() {
   while (auto frame = orders_.next())
     if (frame->word == Word::team_ended) follow(members_->launcher_ended(frame->team, int(frame->number)));
     else if (frame->word == Word::log_ends) follow(members_->log_ends(std::string(text_of(frame->payload))));
+    else if (frame->word == Word::signalled) follow(members_->signalled(int(frame->number), std::string(text_of(frame->payload))));
   show();
   return true;
 }
@@ -555,6 +556,7 @@ void Hub::go_on() {
       case Order::say: say(order.line); break;
       case Order::finish: finish(order.code); break;
       case Order::start: start(order); break;
+      case Order::is_alone: (void)send_frame(control_.get(), about_team(Word::is_alone, order.team), 0); break;
     }
   }
 }
@@ -619,9 +621,7 @@ bool Hub::is_ending(int team) const {
 
 // What cannot be reached by a signal is asked to end, and so is who stands beside it on its node.
 void Hub::kill(int team) {
-  Frame lost;
-  lost.word = Word::team_lost, lost.team = uint16_t(team);
-  (void)send_frame(control_.get(), lost, 0);
+  (void)send_frame(control_.get(), about_team(Word::team_lost, team), 0);
   std::vector<pollfd> waited;
   Frame end;
   end.word = Word::end;

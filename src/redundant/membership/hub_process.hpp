@@ -18,6 +18,12 @@ inline bool send_frame(int fd, const Frame& frame, int flags) {
   return ::send(fd, bytes.data(), bytes.size(), flags | MSG_NOSIGNAL) == ssize_t(bytes.size());
 }
 
+inline Frame about_team(Word word, int team) {
+  Frame frame;
+  frame.word = word, frame.team = uint16_t(team);
+  return frame;
+}
+
 // The other side has closed it. A connection that was reset, or has gone dead on its way, does not say that.
 inline bool was_closed(int socket) {
   tcp_info info{};

@@ -270,6 +270,7 @@ Orders Membership::launcher_ended(int team, int code) {
   Team& its = teams_[size_t(team)];
   its.launcher_ended = true;
   its.code = code;
+  if (team == gets_signal_) return {{.what = Order::finish, .code = code}};
   if (!its.is_member && !its.lost && code != 0) return lose(team, -1, fmt::format("team {} has ended with {} before it had caught up", team, code));
   Orders orders{{.what = Order::live}};
   // Those of whom nobody has heard for want of this team's.
@@ -380,6 +381,22 @@ Orders Membership::nobody_reads() {
   if (over_) return {};
   Orders orders = hub_is_left();
   orders.push_back({.what = Order::finish, .code = ended_by_pipe});
+  return orders;
+}
+
+Orders Membership::signalled(int code, const std::string& line) {
+  if (over_) return {};
+  over_ = true;
+  const auto goes_on = [](const Team& team) { return !team.lost && team.is_member && !team.launcher_ended; };
+  const auto first = std::find_if(teams_.begin(), teams_.end(), goes_on);
+  if (first != teams_.end()) gets_signal_ = number_of(*first);
+  Orders orders;
+  for (int team = 0; team < teams(); ++team)
+    if (team != gets_signal_ && !is_lost(team)) let_go_of(team, orders);
+  orders.push_back({.what = Order::live});
+  if (gets_signal_ >= 0 && !line.empty()) orders.push_back({.what = Order::say, .line = fmt::format("{}; {}", line, who_is_left())});
+  if (gets_signal_ >= 0) orders.push_back({.what = Order::is_alone, .team = gets_signal_});
+  else orders.push_back({.what = Order::finish, .code = code});
   return orders;
 }
 

@@ -29,6 +29,7 @@ struct Order {
     say,        // a line for the user
     finish,     // the job is over with `code`
     start,      // the command, as `team`, which goes by the logs of `teams`; `code` 1: from its beginning
+    is_alone,   // `team`, for which a signal of the user's is: it may get it now
   } what;
   int team = -1, rank = -1, code = 0;
   std::string line = {};
@@ -83,6 +84,9 @@ class Membership {
   Orders told_of_child(int team, const std::string& line, bool goes_unseen = false);
   Orders nobody_reads();  // what the program prints
   Orders hub_is_left();   // nobody waits for the job any more
+  // The user has sent a signal for the program. Replicas would get it at different places. So one team gets it, which goes on alone, and its end is the job's.
+  // `code`: of the job, where no team is there.
+  Orders signalled(int code, const std::string& line);
   // Of claims that differ: one for which nothing speaks, neither bytes of before nor another one that says the same; null where there is none.
   static const std::pair<int, Claim>* unproven_among(const std::vector<std::pair<int, Claim>>& claims);
 
@@ -146,6 +150,7 @@ class Membership {
   const bool rehearses_;
   uint64_t differences_ = 0;
   std::set<int> told_of_messages_;  // ranks
+  int gets_signal_ = -1;            // the team
   bool over_ = false, told_of_calls_ = false, told_of_children_ = false, told_of_unseen_ = false;
 };
 
