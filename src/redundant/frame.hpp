@@ -77,6 +77,7 @@ enum class Word : uint16_t {
   // between twins: the sender waits for the outcome of its `number`-th call on the subject, or for that answer; `rank`: its Claim::Proof; payload: which call
   waits_in_call,
   waits_for_answer,
+  asks_ahead,  // to the leader: a thread has waited `rank` ms for the `number`-th answer of that clock, and the leader's own may never ask for it
   child,  // to the hub, from what a replica of the team has started, and back when it is heard; `number`: ChildDoes; payload: a line for the user
 };
 

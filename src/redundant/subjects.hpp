@@ -35,9 +35,20 @@ inline uint64_t message_subject(Messages kind, uint64_t communicator = 0) {
 // Each clock of clock_gettime(2) is one of its own.
 inline uint64_t clock_subject(int which) { return uint64_t(Subject::clocks) + uint32_t(which); }
 
+// Each thread of the program has its own answers of a clock. The first one, and all that nobody has counted, have number 0.
+inline constexpr int clock_bits = 17, thread_bits = 20;
+inline uint64_t clock_of_thread(uint64_t clock, uint32_t thread) {
+  const bool is_one_of_its_own = thread != 0 && clock >> clock_bits == 0;
+  return is_one_of_its_own ? uint64_t(1) << 62 | uint64_t(thread) << clock_bits | clock : clock;
+}
+inline bool is_of_thread(uint64_t subject) { return subject >> 62 == 1; }
+inline uint32_t thread_of(uint64_t subject) { return is_of_thread(subject) ? uint32_t(subject >> clock_bits) & ((1u << thread_bits) - 1) : 0; }
+inline uint64_t clock_of(uint64_t subject) { return is_of_thread(subject) ? subject & ((uint64_t(1) << clock_bits) - 1) : subject; }
+
 inline bool is_clock(uint64_t subject) {
   constexpr uint64_t end = uint64_t(Subject::clocks) << 1;
-  return (subject >= uint64_t(Subject::mpi_time) && subject <= uint64_t(Subject::usage)) || (subject >= uint64_t(Subject::clocks) && subject < end);
+  const uint64_t clock = clock_of(subject);
+  return (clock >= uint64_t(Subject::mpi_time) && clock <= uint64_t(Subject::usage)) || (clock >= uint64_t(Subject::clocks) && clock < end);
 }
 
 // The `number`-th open of a file, whose name has this sum.

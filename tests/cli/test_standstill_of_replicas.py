@@ -40,10 +40,10 @@ class StandstillOfReplicas(ReplicatedTest):
                 self.assertEqual(jobs["slow"].returncode, 0, said)
                 self.assertNotIn("gone on", said)
 
-    def test_a_thread_that_asks_the_time_once_more_is_named(self):
+    def test_a_thread_that_asks_for_random_numbers_once_more_is_named(self):
         """Though another thread of its process calls as well. Its leader waits for it at a file."""
         subprocess.run(["cc", "-pthread", os.path.join(os.path.dirname(SOURCE), "asks_again.c"), "-o", self.path("asks")], check=True)
-        job = self.start("--deadline", "5s", "./asks", "file")
+        job = self.start("--deadline", "5s", "./asks", "file", "random")
         patience = threading.Timer(150, interrupt, (job,))
         patience.start()
         self.addCleanup(patience.cancel)
@@ -51,7 +51,7 @@ class StandstillOfReplicas(ReplicatedTest):
         while lines[-1] and lines[-1] != STILL:
             lines.append(job.stderr.readline())
         self.assertEqual(lines[-1], STILL, lines)
-        self.assertRegex(job.stderr.readline(), "^holdfast: rank 0: team 0 waits for its twins at .*/file, its open; team 1 waits for its twins at a question about the time$")
+        self.assertRegex(job.stderr.readline(), "^holdfast: rank 0: team 0 waits for its twins at .*/file, its open; team 1 waits for its twins at a request for random numbers$")
         interrupt(job)
 
 

@@ -108,6 +108,16 @@ bool is_of_the_program(const void* caller) {
   return range ? range->program.load(std::memory_order_relaxed) : learn(at);
 }
 
+bool are_of_one_object(const void* caller, const void* other) {
+  const auto range_of = [](const void* code) {
+    const auto at = reinterpret_cast<uintptr_t>(code);
+    if (!find(at)) (void)learn(at);
+    return find(at);
+  };
+  const Range* const its = range_of(caller);
+  return its && its == range_of(other);
+}
+
 const void* beyond_cxx_library(const void* caller) {
   uintptr_t at = reinterpret_cast<uintptr_t>(caller);
   if (is_of_cxx_library(at)) (void)_Unwind_Backtrace(look_beyond, &at);

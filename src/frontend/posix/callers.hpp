@@ -10,6 +10,9 @@ bool is_of_the_program(const void* caller);
 // MPI's, and what MPI brings.
 bool is_of_mpi(const void* caller);
 
+// Code of one object: of the program, or of a library.
+bool are_of_one_object(const void* caller, const void* other);
+
 // The code that has called the C++ library, where `caller`, which has called this thread's door, is in there; else `caller`.
 const void* beyond_cxx_library(const void* caller);
 

@@ -32,14 +32,17 @@ struct Whole {
 };
 
 template <class Filled, class Native>
+Whole<Filled> whole_of(Native native) {
+  Whole<Filled> made;
+  std::memset(static_cast<void*>(&made), 0, sizeof made);
+  made.returned = native(&made.filled);
+  made.error = made.returned < 0 ? errno : 0;
+  return made;
+}
+
+template <class Filled, class Native>
 int64_t decide_filled(redundant::Replica& replica, uint64_t subject, Filled* into, Native native) {
-  const auto whole = decided<Whole<Filled>>(replica, subject, [=] {
-    Whole<Filled> made;
-    std::memset(static_cast<void*>(&made), 0, sizeof made);
-    made.returned = native(&made.filled);
-    made.error = made.returned < 0 ? errno : 0;
-    return made;
-  });
+  const auto whole = decided<Whole<Filled>>(replica, subject, [=] { return whole_of<Filled>(native); });
   if (into && whole.returned >= 0) *into = whole.filled;
   if (whole.returned < 0) errno = int(whole.error);
   return whole.returned;

@@ -10,6 +10,7 @@
 
 #include "file/coordinated/alike.hpp"
 #include "intercept/posix/decided_answers.hpp"
+#include "intercept/posix/interpreter.hpp"
 #include "intercept/posix/real.hpp"
 #include "redundant/decisions/carried_clocks.hpp"
 #include "redundant/subjects.hpp"
@@ -33,18 +34,22 @@ void go_on(CarriedTime& onward, timeval& time) {
 timespec time_of(int64_t ns) { return {time_t(ns / ns_of_s), long(ns % ns_of_s)}; }
 void go_on(CarriedTime& onward, timespec& time) { time = time_of(onward.of(ns_of(time))); }
 
+constinit CarriedTime process_time, processor_time;
+
+int64_t ask_process_clock(timespec* at) {
+  const int64_t answer = real().clock_gettime(CLOCK_PROCESS_CPUTIME_ID, at);
+  if (answer == 0) go_on(process_time, *at);
+  return answer;
+}
+
 int process_clock(Replica& replica, timespec* into) {
-  static constinit CarriedTime onward;
   timespec now{};
-  const auto ask = [](timespec* at) {
-    const int64_t answer = real().clock_gettime(CLOCK_PROCESS_CPUTIME_ID, at);
-    if (answer == 0) go_on(onward, *at);
-    return answer;
-  };
-  const int64_t answer = decide_filled(replica, holdfast::redundant::clock_subject(CLOCK_PROCESS_CPUTIME_ID), &now, ask);
-  if (answer == 0) onward.told(ns_of(now)), *into = now;
+  const int64_t answer = decide_filled(replica, holdfast::redundant::clock_subject(CLOCK_PROCESS_CPUTIME_ID), &now, ask_process_clock);
+  if (answer == 0) process_time.told(ns_of(now)), *into = now;
   return int(answer);
 }
+
+clock_t ask_processor() { return clock_t(processor_time.of(real().clock())); }
 
 // Of clocks that run by themselves from a zero of their node's.
 constexpr int64_t alike_ns = 1000000, alike_ticks = 2;
@@ -59,6 +64,12 @@ CarriedClock<int64_t>* carried(clockid_t which) {
   }
 }
 
+int64_t ask_running_clock(const CarriedClock<int64_t>& clock, clockid_t which, timespec* at) {
+  const int64_t answer = real().clock_gettime(which, at);
+  if (answer == 0) *at = time_of(clock.of(ns_of(*at)));
+  return answer;
+}
+
 // Also what stands behind this library, and asks the kernel by syscall(2), is asked for this process alone.
 int running_clock(Replica& replica, CarriedClock<int64_t>& clock, clockid_t which, timespec* into) {
   const OurCode ours_now;
@@ -66,9 +77,7 @@ int running_clock(Replica& replica, CarriedClock<int64_t>& clock, clockid_t whic
   bool own = false;
   const auto ask = [&](timespec* at) {
     own = true;
-    const int64_t answer = real().clock_gettime(which, at);
-    if (answer == 0) *at = time_of(clock.of(ns_of(*at)));
-    return answer;
+    return ask_running_clock(clock, which, at);
   };
   const int64_t answer = decide_filled(replica, holdfast::redundant::clock_subject(which), &now, ask);
   if (answer != 0) return int(answer);
@@ -77,6 +86,32 @@ int running_clock(Replica& replica, CarriedClock<int64_t>& clock, clockid_t whic
   *into = now;
   return 0;
 }
+
+template <class Made>
+bool is_made(const Made& made, holdfast::Bytes& answer) {
+  answer.resize(sizeof made);
+  std::memcpy(answer.data(), &made, sizeof made);
+  return true;
+}
+
+// For a thread of the program that has not asked, by one of ours. Processor time of that thread only it can ask for.
+bool ask_clock_ahead(uint64_t clock, holdfast::Bytes& answer) {
+  using holdfast::redundant::clock_subject;
+  if (clock == uint64_t(Subject::seconds)) return is_made(real().time(nullptr), answer);
+  if (clock == uint64_t(Subject::processor)) return is_made(ask_processor(), answer);
+  if (clock == uint64_t(Subject::time_of_day))
+    return is_made(whole_of<timeval>([](timeval* at) { return int64_t(real().gettimeofday(at, nullptr)); }), answer);
+  if (clock == clock_subject(CLOCK_PROCESS_CPUTIME_ID)) return is_made(whole_of<timespec>(ask_process_clock), answer);
+  if (clock < clock_subject(0) || clock > clock_subject(CLOCK_TAI) || clock == clock_subject(CLOCK_THREAD_CPUTIME_ID)) return false;
+  const auto which = clockid_t(clock - clock_subject(0));
+  auto* const running = carried(which);
+  const auto made =
+      whole_of<timespec>([=](timespec* at) { return running ? ask_running_clock(*running, which, at) : int64_t(real().clock_gettime(which, at)); });
+  if (running && made.returned == 0) running->said(ns_of(made.filled));
+  return is_made(made, answer);
+}
+
+__attribute__((constructor)) void clocks_may_be_asked_ahead() { Replica::asks_clocks_by(ask_clock_ahead); }
 
 int own_usage(Replica& replica, struct rusage* into) {
   static constinit CarriedTime user, system;
@@ -150,8 +185,10 @@ HF_DOOR int clock_gettime(clockid_t which, timespec* into) noexcept {
   Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().clock_gettime(which, into);
+  auto* const running = carried(which);
+  if (asks_for_interpreter(HF_CALLER, which)) return int(running ? ask_running_clock(*running, which, into) : real().clock_gettime(which, into));
   if (which == CLOCK_PROCESS_CPUTIME_ID) return process_clock(*replica, into);
-  if (auto* const clock = carried(which)) return running_clock(*replica, *clock, which, into);
+  if (running) return running_clock(*replica, *running, which, into);
   const uint64_t subject = holdfast::redundant::clock_subject(which);
   return int(decide_filled(*replica, subject, into, [=](timespec* at) { return real().clock_gettime(which, at); }));
 }
@@ -173,9 +210,8 @@ HF_DOOR clock_t clock() noexcept {
   Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().clock();
-  static constinit CarriedTime onward;
-  const auto now = decided<clock_t>(*replica, uint64_t(Subject::processor), [] { return clock_t(onward.of(real().clock())); });
-  onward.told(now);
+  const auto now = decided<clock_t>(*replica, uint64_t(Subject::processor), ask_processor);
+  processor_time.told(now);
   return now;
 }
 HF_DOOR clock_t times(tms* into) noexcept {

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "redundant/subjects.hpp"
+
 namespace holdfast::redundant {
 
 namespace {
@@ -118,6 +120,35 @@ bool Decisions::decided(uint64_t subject, ByteView answer) {
   return first && !is_alone();
 }
 
+bool Decisions::may_answer_ahead(uint64_t subject, uint64_t number) const {
+  return !torn_ && leader_ == team_ && not_united_ == 0 && !takes_over_ && number == this->number(subject) + 1;
+}
+
+bool Decisions::answered_ahead(uint64_t subject, ByteView answer) {
+  const bool first = decided(subject, answer);
+  keep_until_asked(subject, subjects_[subject], {answer.begin(), answer.end()});
+  return first;
+}
+
+void Decisions::keep_until_asked(uint64_t subject, Subject& its, Bytes answer) {
+  if (is_of_thread(subject) && has_ended(thread_of(subject))) return;
+  its.waiting.push_back(std::move(answer));
+  ++learned_;
+}
+
+void Decisions::thread_begins(uint32_t thread) {
+  if (has_ended(thread)) ended_threads_[thread] = false;
+}
+
+void Decisions::thread_ends(uint32_t thread) {
+  if (ended_threads_.empty()) ended_threads_.resize(size_t(1) << thread_bits);
+  ended_threads_[thread] = true;
+  for (auto its = subjects_.lower_bound(clock_of_thread(1, thread)); its != subjects_.end() && thread_of(its->first) == thread; ++its) {
+    learned_ -= its->second.waiting.size();
+    its->second.waiting.clear();
+  }
+}
+
 bool Decisions::decided_message(uint64_t subject, ByteView answer) {
   const bool first = batch_.empty();
   Subject& its = subjects_[subject];
@@ -205,8 +236,7 @@ bool Decisions::learn(One one) {
   if (torn_) asks_no_more();
   subject.noes.asked_ = false;
   subject.known = one.number;
-  subject.waiting.push_back(one.answer);
-  ++learned_;
+  keep_until_asked(one.subject, subject, one.answer);
   remember(std::move(one));
   return true;
 }

@@ -35,6 +35,14 @@ class Decisions {
   bool decided(uint64_t subject, ByteView answer);
   // The leader's next answer, where it has come and is of this size.
   bool next(uint64_t subject, ByteSpan answer);
+  // Of a clock that a thread of the program asks (subjects.hpp). A thread of a follower may wait for an answer that the leader's own thread never asks
+  // for. Then the leader answers for it: whether it may, as nobody has made that answer. Its own thread is told the same, when it asks.
+  bool may_answer_ahead(uint64_t subject, uint64_t number) const;
+  bool answered_ahead(uint64_t subject, ByteView answer);
+  // What a thread that has ended has not asked for is kept no longer. Another one may have its number.
+  void thread_begins(uint32_t thread);
+  void thread_ends(uint32_t thread);
+  bool has_ended(uint32_t thread) const { return thread < ended_threads_.size() && ended_threads_[thread]; }
   void send_batch(Outbox& out) { send(out, false); }
   // Before this replica leaves, after which it is not heard any more. All that it has sent has been taken when has_arrived() says so.
   void send_last(Outbox& out) { send(out, true); }
@@ -106,6 +114,7 @@ class Decisions {
     Noes noes;
   };
   void add(uint64_t subject, Subject& one, Bytes answer);
+  void keep_until_asked(uint64_t subject, Subject& one, Bytes answer);
   void add_noes(uint64_t subject, Subject& one);
   static void append(Bytes& batch, const One& one);
   template <class Each>
@@ -134,6 +143,7 @@ class Decisions {
   std::deque<One> remembered_;
   std::map<int, Frame> united_early_;
   bool takes_over_ = false, torn_ = false;
+  std::vector<bool> ended_threads_;  // by number
 };
 
 }  // namespace holdfast::redundant

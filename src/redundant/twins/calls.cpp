@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "redundant/subjects.hpp"
+#include "redundant/twins/program_thread.hpp"
 #include "redundant/unrepeatable.hpp"
 
 namespace holdfast::redundant {
@@ -308,13 +309,14 @@ void Twins::report(const std::vector<std::pair<int, Claim>>& claims, const std::
 void Twins::decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) {
   if (busy || joining_ || (orders_.clock == TeamOrders::Clock::own && is_clock(subject))) return ask(given, answer);
   const Busy now;
+  if (is_clock(subject)) subject = clock_of_thread(subject, this_program_thread.number);
   std::unique_lock lock(mutex_);
   counts_this_thread();
   progress_.asks();
-  for (;;) {
+  for (Awaits awaits;;) {
     if (decisions_.next(subject, answer)) return;
     if (decisions_.decides(subject)) break;
-    if (!reads_on()) wait_at(subject, decisions_.number(subject) + 1, nullptr, lock);
+    if (!reads_on()) wait_for_clock(subject, awaits, lock);
   }
   ask(given, answer);
   if (is_followed() || decisions_.awaits_all()) said_ = true, send_soon();

@@ -110,6 +110,7 @@ void Twins::came_of_twin(int way, Frame& frame, Outbox& out) {
   if (frame.word == Word::log_part) take_log(frame);
   else if (frame.word == Word::log_taken) log_taken(way, frame.number);
   else if (frame.word == Word::decisions || frame.word == Word::unite || frame.word == Word::arrived) decisions_.take(frame, out);
+  else if (frame.word == Word::asks_ahead) answer_ahead(frame);
   else if (frame.word == Word::sent) {
     if (sent_) sent_->take(frame, meetings_, out), report_found();
   } else if (frame.word == Word::piece) {

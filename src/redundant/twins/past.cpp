@@ -118,9 +118,9 @@ bool Twins::says_where_it_is() {
   return true;
 }
 
-// A log tells nobody that it has grown.
-void Twins::wait_for_more(std::unique_lock<std::mutex>& lock) {
-  if (!follows()) return changed_.wait(lock);
+// A log tells nobody that it has grown. `most` 0: as long as it takes.
+void Twins::wait_for_more(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds most) {
+  if (!follows()) return most.count() == 0 ? changed_.wait(lock) : void(changed_.wait_for(lock, most));
   if (says_where_it_is()) {
     lock.unlock();
     flush(hub());

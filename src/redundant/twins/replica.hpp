@@ -73,6 +73,12 @@ class Replica {
   // in a child of fork, the world answers each for itself.
   using Ask = void (*)(void* given, ByteSpan answer);
   virtual void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) = 0;
+  // How a clock is asked for a thread of the program that has not asked itself: in the form of its answers. False: by somebody else, or not at all.
+  using AskClock = bool (*)(uint64_t clock, Bytes& answer);
+  static void asks_clocks_by(AskClock ask);
+  // Of a thread of the program that has begun, or is about to end (program_thread.hpp).
+  virtual void thread_begins(uint32_t /*number*/) {}
+  virtual void thread_ends(uint32_t /*number*/) {}
   // The same of any size, about what is asked seldom (files, names). It is with all twins before this rank's next send, by which other ranks may
   // learn of it. `ask` may wait for the world.
   virtual Bytes answer(uint64_t, const std::function<Bytes()>& ask) { return ask(); }

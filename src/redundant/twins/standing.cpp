@@ -37,7 +37,8 @@ void Twins::counts_this_thread() {
 void Twins::forgets_this_thread() { --callers_, their_numbers_ -= syscall(SYS_gettid); }
 
 // Under the mutex, as what follows.
-void Twins::wait_at(uint64_t subject, uint64_t number, const std::function<std::string()>* what, std::unique_lock<std::mutex>& lock) {
+void Twins::wait_at(uint64_t subject, uint64_t number, const std::function<std::string()>* what, std::unique_lock<std::mutex>& lock,
+                    std::chrono::milliseconds most) {
   Standing there{subject, number, what == nullptr, {}};
   if (!stands_.there.is_at(there)) stands_ = {std::move(there), nullptr, clock_ms(), false};
   stands_.what = what;
@@ -45,7 +46,7 @@ void Twins::wait_at(uint64_t subject, uint64_t number, const std::function<std::
   if (thread == 0) thread = int(syscall(SYS_gettid));
   standing_.insert(thread);
   stands_.now = true;
-  wait_for_more(lock);
+  wait_for_more(lock, most);
   standing_.erase(thread);
   stands_.now = false;  // others that wait wake as well, and say so again
 }

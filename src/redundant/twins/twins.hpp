@@ -84,6 +84,8 @@ class Twins final : public Replica, public Sharing {
   std::string becomes(const std::string& program) override;
   void forget(uint64_t subject) override;
   void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) override;
+  void thread_begins(uint32_t number) override;
+  void thread_ends(uint32_t number) override;
   Bytes answer(uint64_t subject, const std::function<Bytes()>& ask) override;
   Known known(uint64_t subject, Bytes& answer) override;
   void say(uint64_t subject, ByteView answer) override;
@@ -168,11 +170,20 @@ class Twins final : public Replica, public Sharing {
   bool has_unread() const { return (follows() && !their_log_.at_end()) || meetings_.learned() + decisions_.learned() > 0; }
   bool says_where_it_is();
   void carry_out(uint64_t subject, const Claim& claim, const Act& act, bool again, bool& is_noted, std::unique_lock<std::mutex>& lock);
-  void wait_for_more(std::unique_lock<std::mutex>& lock);
+  void wait_for_more(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds most);
   void counts_this_thread();
   void forgets_this_thread();
   // `what`: of a call; null: it waits for an answer.
-  void wait_at(uint64_t subject, uint64_t number, const std::function<std::string()>* what, std::unique_lock<std::mutex>& lock);
+  void wait_at(uint64_t subject, uint64_t number, const std::function<std::string()>* what, std::unique_lock<std::mutex>& lock,
+               std::chrono::milliseconds most = std::chrono::milliseconds(0));
+  // For an answer about a clock that the leader's own thread may never ask for.
+  struct Awaits {
+    int64_t since_ms = 0, told_ms = 0;
+  };
+  void wait_for_clock(uint64_t subject, Awaits& awaits, std::unique_lock<std::mutex>& lock);
+  void answer_ahead(const Frame& frame);
+  bool asks_no_more(uint64_t subject, int64_t awaited_ms);
+  static std::optional<Bytes> ask_clock(uint64_t clock);
   bool stands_still() const;
   bool look_whether_all_stand();
   int64_t in_one_call_ms();
@@ -298,6 +309,9 @@ class Twins final : public Replica, public Sharing {
   std::atomic<int64_t> their_numbers_{0};  // their sum: of one alone, its number
   pthread_key_t when_one_ends_ = 0;
   IdleThreads idle_threads_;
+  // Threads of the program that were started and live, by number, and where each was when a follower last asked in its place.
+  std::unordered_map<uint32_t, int> threads_;
+  std::map<uint64_t, std::string> seen_waiting_;  // by clock
   Standstill standstill_;
   std::unique_ptr<SentMessages> sent_;                        // none where messages are not compared
   std::map<std::pair<uint64_t, uint64_t>, bool> may_append_;  // by file and call of those who wait for their turn
