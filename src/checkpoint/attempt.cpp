@@ -46,6 +46,17 @@ std::string latest_run(const Survey& survey) {
   return latest;
 }
 
+namespace {
+
+// Its plain files are of a checkpoint that the program has removed (given_up.hpp).
+bool is_given_up(const Survey& survey, const DrainedCheckpoint& drained) {
+  return std::any_of(survey.checkpoints.begin(), survey.checkpoints.end(), [&](const Checkpoint& one) {
+    return one.run == drained.run && one.attempt == drained.attempt && one.step == drained.step && !one.removed.empty();
+  });
+}
+
+}  // namespace
+
 Beginning beginning_of(const Survey& survey, const std::string& run) {
   Beginning begun;
   Ages ages;
@@ -54,7 +65,7 @@ Beginning beginning_of(const Survey& survey, const std::string& run) {
     ages = newest->ages();
   }
   for (const DrainedCheckpoint& one : survey.drained)
-    if (one.run == run && !one.are_singles && (!begun.from || is_before(ages, one.ages()))) {
+    if (one.run == run && !one.are_singles && !is_given_up(survey, one) && (!begun.from || is_before(ages, one.ages()))) {
       begun = {Run::From{one.attempt, one.step, true}, one.age()};
       ages = one.ages();
     }

@@ -417,7 +417,7 @@ std::string name_of(const Checkpoint& one) {
 const Checkpoint* newest_whole(const std::vector<Checkpoint>& all, const std::string& run) {
   const Checkpoint* newest = nullptr;
   for (const Checkpoint& one : all)
-    if (one.run == run && one.whole()) newest = &one;  // in their order
+    if (one.run == run && one.whole() && one.removed.empty()) newest = &one;  // in their order
   return newest;
 }
 

@@ -71,6 +71,7 @@ struct Checkpoint {
   std::vector<Protected> plain;  // ... those that are newer at their paths, as they were drained, than what can be read
   bool is_mixed = false;         // some of its files have been written anew, others not yet
   std::string torn_update;       // the file by which that is so, where it was not written again to its end (updates.hpp)
+  std::string removed;           // the file of it that the program has removed, where it has begun nothing newer (given_up.hpp)
   bool has_all() const;          // readable or not
   // What belongs to it beside its places is known and there.
   bool is_rolled() const;
@@ -109,7 +110,7 @@ inline bool is_of(const layout::Version& version, const std::string& run, const 
 std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found);
 // "checkpoint 30"; of files that are protected one by one: "1 file that is protected by itself", "3 files that are protected one by one".
 std::string name_of(const Checkpoint& one);
-// What the next attempt of that run begins with; of two that are whole the later attempt's, then the one written later.
+// What the next attempt of that run begins with; of two that are whole the later attempt's, then the one written later. None that the program has given up.
 const Checkpoint* newest_whole(const std::vector<Checkpoint>& all, const std::string& run);
 // Those of that run that go where `keep` whole ones that endure stay: all that are older than these, whole or not, and versions that were replaced.
 // What is newer than the oldest of them stays, whole or not, and so does each file that its writer wrote after its file of that one. Of files that are

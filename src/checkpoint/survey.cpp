@@ -7,6 +7,7 @@
 
 #include "base/node_path.hpp"
 #include "catalog/pool.hpp"
+#include "checkpoint/given_up.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/singles.hpp"
 #include "checkpoint/updates.hpp"
@@ -149,6 +150,7 @@ Result<Survey> Surveyor::look(const std::string& run) {
   survey.checkpoints = checkpoints_of(all);
   take_plain(survey.checkpoints, survey.drained, survey.local);
   mark_torn_updates(survey.checkpoints, survey.local, survey.drained);
+  mark_given_up(survey.checkpoints, survey.local, survey.drained);
   survey.silent = versions_.silent();
   for (const auto* nodes : {&survey.lost, &survey.unknown}) survey.silent.insert(survey.silent.end(), nodes->begin(), nodes->end());
   return survey;
@@ -196,7 +198,7 @@ std::string why_unread(const Checkpoint& one, const Survey& survey) {
 const Checkpoint* newest_read(const Survey& survey, const std::string& run) {
   const Checkpoint* newest = nullptr;
   for (const Checkpoint& one : survey.checkpoints)
-    if (one.run == run && one.whole() && why_unread(one, survey).empty()) newest = &one;
+    if (one.run == run && one.whole() && one.removed.empty() && why_unread(one, survey).empty()) newest = &one;
   return newest;
 }
 
@@ -247,11 +249,13 @@ Standing facts_of(const Key& key, const Sighted& seen) {
   return standing;
 }
 
+std::string why_given_up(const Checkpoint& one) { return one.removed.empty() ? "" : "the program has removed " + one.removed; }
+
 void judge(Standing& standing, const Sighted& seen, const Survey& survey, const layout::Attempt& last_attempt) {
   const Checkpoint* const one = seen.version;
   const std::string unread = one ? why_unread(*one, survey) : "";
   const bool whole = one && one->whole() && unread.empty();
-  if (whole) standing.state = one == newest_read(survey, standing.run) ? "whole" : "superseded", standing.why.clear();
+  if (whole) standing.state = one == newest_read(survey, standing.run) ? "whole" : "superseded", standing.why = why_given_up(*one);
   else if (seen.drained) take_plain(standing, *seen.drained);
   else if (one && !one->rivals.empty()) standing.state = state_name(State::failed), standing.why = rivalry_in(*one, survey);
   else if (!unread.empty() && one->has_all()) standing.state = "damaged", standing.why = unread;

@@ -228,6 +228,34 @@ class CheckpointDrains(CheckpointTest):
         done = self.run_job(f"echo x > ck/ck.1.0; echo y > ck/ck.2.0; {self.until('2 *whole')}; rm ck/ck.2.0")
         self.assertIn("checkpoint 1 is drained", done.stderr)
         self.assertEqual((self.plain(1), self.plain(2)), ({0: "x\n"}, {}))
+        again = self.run_job("ls ck; cat ck/ck.1.0", "--resume")
+        self.assertEqual(again.stdout.split(), ["ck.1.0", "x"], again.stderr)
+        self.assertIn("checkpoint 2 is passed over: the program has removed", again.stderr)
+        self.assertEqual(self.standings()[2]["why"], f"the program has removed {self.path('ck/ck.2.0')}")
+
+    def test_a_checkpoint_that_the_program_finds_bad_is_not_given_to_it_again(self):
+        """One rank removes the files of both. What it removes of another one is gone on that one's node at once."""
+        job = {"ranks": 2, "nodes": 4, "scheme": "rs:2+1", "at_once": True}
+        script = f"""until_there() {{ for look in $(seq 300); do [ -e $1 ] && break; sleep 0.1; done; }}
+            ls ck > found.$RANK; [ -e removed ] && exit 0
+            [ -e ck/ck.3.0 ] || {{ for s in 1 2 3; do echo $s > ck/ck.$s.$RANK; done; {self.until('3 *whole')}; }}
+            touch there.$RANK; until_there there.0; until_there there.1
+            if [ $RANK = 0 ]; then rm ck/ck.3.0 ck/ck.3.1; touch removed; else until_there removed; [ -e ck/ck.3.1 ] && touch seen; touch looked; fi
+            until_there looked; kill -9 $PPID"""
+        done = self.run_job(script, "--restarts", "2", **job, expect=None)
+        self.assertIn("attempt 2 begins with checkpoint 2", done.stderr)
+        self.assertFalse(os.path.exists(self.path("seen")))
+        self.assertEqual(self.read("found.1").split(), ["ck.2.0", "ck.2.1"])
+
+    def test_what_is_removed_for_a_newer_one_serves_until_that_is_whole(self):
+        self.run_job(f"""[ -e tried ] && cat ck/ck.1.0 > got && exit 0
+            touch tried; echo one > ck/ck.1.0; {self.until('1 *whole')}; exec 3> ck/ck.2.0; rm ck/ck.1.0; kill -9 $$""", "--restarts", "1", nodes=3, scheme="rs:2+1")
+        self.assertEqual(self.read("got"), "one\n")
+
+    def test_where_the_only_checkpoint_is_removed_a_job_ends_well_and_may_go_on_from_it(self):
+        self.run_job(f"echo one > ck/ck.1.0; {self.until('1 *whole')}; rm ck/ck.1.0", nodes=3, scheme="rs:2+1")
+        self.assertEqual(self.plain(1), {})
+        self.assertEqual(self.run_job("cat ck/ck.1.0", "--resume", nodes=3, scheme="rs:2+1").stdout, "one\n")
 
     def test_a_job_goes_back_to_a_drained_checkpoint_where_the_nodes_have_lost_theirs(self):
         self.run_job("echo drained $RANK > ck/ck.5.$RANK", ranks=2)

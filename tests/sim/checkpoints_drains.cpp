@@ -1,4 +1,6 @@
 // Checkpoints become plain files, and attempts begin with them.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "checkpoint/drain.hpp"
@@ -58,6 +60,15 @@ std::optional<CheckpointsModel::Round> CheckpointsWorld::plain_round(const std::
   return round;
 }
 
+// A file of what stands there, since it was written.
+bool CheckpointsWorld::was_removed(const std::vector<std::string>& paths) {
+  return std::any_of(paths.begin(), paths.end(), [this](const std::string& path) {
+    const auto bytes = bytes_at(path);
+    const CheckpointsModel::Write* const write = bytes ? model_.who_wrote(*bytes) : nullptr;
+    return write && model_.is_removed(*write);
+  });
+}
+
 // The newest of which a node that is reached has a record, and of which the files are as the drain has left them.
 std::optional<CheckpointsModel::Round> CheckpointsWorld::newest_drained() {
   std::optional<CheckpointsModel::Round> newest;
@@ -73,7 +84,7 @@ std::optional<CheckpointsModel::Round> CheckpointsWorld::newest_drained() {
       for (const checkpoint::DrainedFile& one : record->files) paths.push_back(one.path);
       const auto round = plain_round(paths);
       if (!round) found(fmt::format("step {} of attempt {} is called drained, and is not", record->step, text_of(record->attempt)));
-      else if (!newest || *newest < *round) newest = round;
+      else if (!was_removed(paths) && (!newest || *newest < *round)) newest = round;
     }
   }
   return newest;

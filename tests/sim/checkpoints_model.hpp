@@ -3,7 +3,8 @@
 //
 // A round is a checkpoint as the job writes it: each rank writes its file. Rounds of one attempt follow each other; a slot is written in several of them. A round
 // is promised once somebody was told that it is whole. From then on it is found as long as each of its files has lost no more nodes than the
-// scheme bears, until `keep` later ones are promised, or one of its files is written anew.
+// scheme bears, until `keep` later ones are promised, or one of its files is written anew. Where the program has removed a file of it, an older one of which it has
+// removed none may take its place.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -132,17 +133,35 @@ class CheckpointsModel {
     }
     return true;
   }
-  // The newest that is to be found while these nodes are lost.
+  // --- removals: of all that was written of it until then
+  void remove(const std::string& path) { removed_[path] = writes_.size(); }
+  bool is_removed(const Write& write) const {
+    const auto removed = removed_.find(write.path);
+    return removed != removed_.end() && write.number <= removed->second;
+  }
+  // A file of it: the program may have given the checkpoint up.
+  bool is_removed(const Promise& promise) const {
+    return std::any_of(promise.files.begin(), promise.files.end(), [&](const auto& file) {
+      const Write* const write = named(file.second.key);
+      return write && is_removed(*write);
+    });
+  }
+  // The newest that is to be found while these nodes are lost. Before all rounds: any one, for the program has removed files of all of them.
   std::optional<Round> must_find(size_t keep, const std::set<int>& lost) const {
+    std::optional<Round> found;
     size_t later = 0;
-    for (auto one = promised.rbegin(); one != promised.rend() && later < keep; ++one, ++later)
-      if (!is_replaced(one->first) && bears(one->second, lost)) return one->first;
-    return {};
+    for (auto one = promised.rbegin(); one != promised.rend() && later < keep; ++one, ++later) {
+      if (is_replaced(one->first) || !bears(one->second, lost)) continue;
+      if (!is_removed(one->second)) return one->first;
+      found = Round();
+    }
+    return found;
   }
 
  private:
   std::deque<Write> writes_;  // ranks write a content while others begin theirs: it stays where it is
   std::map<Key, uint64_t> names_;
+  std::map<std::string, uint64_t> removed_;  // by path: how many writes there were
 };
 
 }  // namespace holdfast::sim

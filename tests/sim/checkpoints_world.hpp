@@ -232,6 +232,7 @@ class CheckpointsWorld {
   void wipe_one();
   bool drain_newest();
   std::optional<CheckpointsModel::Round> plain_round(const std::vector<std::string>& paths);
+  bool was_removed(const std::vector<std::string>& paths);
   std::optional<CheckpointsModel::Round> newest_drained();
   void check_drain();
   void damage(int node, const std::string& file_id);

@@ -177,6 +177,7 @@ class Attempts {
     checkpoint::forget_unneeded(*survey, run_.id, run_.attempt, begun_, settings_);
     remember_beginning(*survey);
     say_torn_updates(*survey);
+    say_given_up(*survey);
     say_quarantined(*survey);
     say_beginning(*survey);
     say_losses_of_singles(*survey, run_, settings_);
@@ -200,6 +201,13 @@ class Attempts {
       if (one.run == run_.id && !one.torn_update.empty() && is_before(begun_, one.age()))
         say("holdfast: checkpoint {} is passed over: {} was not written again to its end, and other files of it had been before\n", one.step,
             one.torn_update);
+  }
+
+  // Natively nothing would be at its path.
+  void say_given_up(const Survey& survey) const {
+    for (const Checkpoint& one : survey.checkpoints)
+      if (one.run == run_.id && !one.removed.empty() && is_before(begun_, one.age()))
+        say("holdfast: checkpoint {} is passed over: the program has removed {}, and has begun nothing newer\n", one.step, one.removed);
   }
 
   // A file that is updated in place, or appended to, has one version: what it was before is gone.
@@ -581,8 +589,8 @@ class Attempts {
     const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
     say_what_is_there(newest);
     say_who_is_silent(*survey, newest ? newest->age() : checkpoint::Age());
-    // What the program has removed may be all that it can go on from.
-    const bool drained = drain_last(*survey, [](const Checkpoint&) { return true; });
+    // What the program has removed for the sake of a newer one may be all that it can go on from.
+    const bool drained = drain_last(*survey, [](const Checkpoint& one) { return one.removed.empty(); });
     if (drained && newest) clear_paths(*survey, *newest);
     forget_until_all(*survey, newest);
   }
@@ -623,8 +631,10 @@ class Attempts {
   // What shows that a checkpoint is not to be gone on from stays as long as that is there, and what shows that a file was removed.
   void forget_copies(const Survey& survey, const Checkpoint* newest) {
     const auto is_torn = [&](const Checkpoint& one) { return one.run == run_.id && !one.torn_update.empty(); };
-    const bool any_torn = std::any_of(survey.checkpoints.begin(), survey.checkpoints.end(), is_torn);
-    if (!any_torn && !checkpoint::remembers_removed(survey, run_.id)) return forget_local(newest != nullptr);
+    const auto is_given_up = [&](const Checkpoint& one) { return one.run == run_.id && !one.removed.empty(); };
+    const auto& all = survey.checkpoints;
+    const bool any_passed_over = std::any_of(all.begin(), all.end(), is_torn) || std::any_of(all.begin(), all.end(), is_given_up);
+    if (!any_passed_over && !checkpoint::remembers_removed(survey, run_.id)) return forget_local(newest != nullptr);
     remove_unfinished_before(any_later);
     forget_until_all(survey, newest);
   }

@@ -439,7 +439,8 @@ Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File&
 }
 
 Status Checkpoints::remove_alone(const File& file, std::optional<LocalName>& removed) {
-  state_->wait_for_coming(file);
+  if (state_->is_anothers(file)) (void)state_->await_protection(file, 0);
+  else state_->wait_for_coming(file);
   std::lock_guard lock(state_->mutex);
   if (const auto shared = state_->remove_shared(file); !shared || *shared) return shared.status();
   auto last = state_->last_seen(file);
@@ -489,10 +490,10 @@ Result<std::optional<LocalName>> Checkpoints::State::last_seen(const File& file)
   return last;
 }
 
-// What ranks write together any of them may remove, for all nodes.
+// What ranks write together any of them may remove, for all nodes. So may one rank what another one has written.
 Status Checkpoints::State::hide(const File& file, const LocalName& name) {
   HF_TRY(files.hide(name));
-  if (!is_of_all(file)) return {};
+  if (!is_of_all(file) && !is_anothers(file)) return {};
   const auto text = checkpoint::encode(name);
   const auto pool = catalog::look_at_pool(settings.local, settings.deadline_ms);
   if (!pool || !text) return {};

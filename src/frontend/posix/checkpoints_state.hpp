@@ -72,6 +72,7 @@ struct Checkpoints::State {
   bool is_told_here(const File& file) const { return !is_of_all(file) && file.named.rank == rank; }
   using Listed = checkpoint::LocalFiles::Listed;
   bool is_shared(const File& file) const { return patterns.are_shared(file.named.part) || together.contains(file.path); }
+  bool is_anothers(const File& file) const { return run.teams == 1 && patterns.have_rank(file.named.part) && file.named.rank != rank; }
   bool is_of_all(const File& file) const { return is_shared(file) || !patterns.have_rank(file.named.part); }
   // On other nodes. It is one file of its step then.
   bool may_be_others(const File& file) const { return !patterns.have_rank(file.named.part); }
