@@ -247,6 +247,17 @@ class CheckpointDrains(CheckpointTest):
         self.assertFalse(os.path.exists(self.path("seen")))
         self.assertEqual(self.read("found.1").split(), ["ck.2.0", "ck.2.1"])
 
+    def test_what_is_newer_than_the_last_whole_one_is_named_when_the_job_has_ended(self):
+        """Two slots, each with a pattern of its own, of which one was written once more; and a file that gets its second name before it is written anew."""
+        job = {"nodes": 3, "scheme": "rs:2+1"}
+        done = self.run_job("for i in 1 2; do echo $i > ck/A.0; echo $i > ck/B.0; done; echo 3 > ck/A.0", "--checkpoint", "ck/B.{rank}", pattern="ck/A.{rank}", **job)
+        newer = "is newer and not whole, so it is not at its paths: of its 2 files 1 is protected (the first is " + self.path("ck/")
+        self.assertIn(f"checkpoint 3 {newer}A.0); all patterns without {{step}} have to be written equally often\n", done.stderr)
+        done = self.run_job("for i in 1 2 3; do echo $i > new; [ -e ck/cur.0 ] && mv ck/cur.0 ck/prev.0; mv new ck/cur.0; done", "--checkpoint", "ck/prev.{rank}",
+                            pattern="ck/cur.{rank}", **job)
+        self.assertIn("checkpoint 2 is not drained, for the program has removed or renamed a file of it\n", done.stderr)
+        self.assertIn(f"checkpoint 3 {newer}cur.0)", done.stderr)
+
     def test_what_is_removed_for_a_newer_one_serves_until_that_is_whole(self):
         self.run_job(f"""[ -e tried ] && cat ck/ck.1.0 > got && exit 0
             touch tried; echo one > ck/ck.1.0; {self.until('1 *whole')}; exec 3> ck/ck.2.0; rm ck/ck.1.0; kill -9 $$""", "--restarts", "1", nodes=3, scheme="rs:2+1")

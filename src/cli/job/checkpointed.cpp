@@ -36,6 +36,7 @@
 #include "cli/job/drainer.hpp"
 #include "cli/job/drop_old.hpp"
 #include "cli/job/live_runs.hpp"
+#include "cli/job/passed_over.hpp"
 #include "cli/job/plain_before.hpp"
 #include "cli/job/protectors.hpp"
 #include "cli/job/restart_hosts.hpp"
@@ -176,8 +177,7 @@ class Attempts {
     HF_TRY(check_unreadable(*survey));
     checkpoint::forget_unneeded(*survey, run_.id, run_.attempt, begun_, settings_);
     remember_beginning(*survey);
-    say_torn_updates(*survey);
-    say_given_up(*survey);
+    say_passed_over(*survey, run_, begun_);
     say_quarantined(*survey);
     say_beginning(*survey);
     say_losses_of_singles(*survey, run_, settings_);
@@ -194,20 +194,6 @@ class Attempts {
       say("holdfast: attempt {} begins with checkpoint {}{}, on {}\n", run_.attempt.number, run_.from->step,
           run_.from->drained ? " as it was drained" : "", nodes_text(run_.nodes));
     else say("holdfast: {}, on {}\n", why_from_start(survey, run_, settings_), nodes_text(run_.nodes));
-  }
-
-  void say_torn_updates(const Survey& survey) const {
-    for (const Checkpoint& one : survey.checkpoints)
-      if (one.run == run_.id && !one.torn_update.empty() && is_before(begun_, one.age()))
-        say("holdfast: checkpoint {} is passed over: {} was not written again to its end, and other files of it had been before\n", one.step,
-            one.torn_update);
-  }
-
-  // Natively nothing would be at its path.
-  void say_given_up(const Survey& survey) const {
-    for (const Checkpoint& one : survey.checkpoints)
-      if (one.run == run_.id && !one.removed.empty() && is_before(begun_, one.age()))
-        say("holdfast: checkpoint {} is passed over: the program has removed {}, and has begun nothing newer\n", one.step, one.removed);
   }
 
   // A file that is updated in place, or appended to, has one version: what it was before is gone.
@@ -481,6 +467,7 @@ class Attempts {
     say_what_is_there(newest);
     const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, *survey); });
     if (drained && newest) clear_paths(*survey, *newest);
+    if (newest) say_what_is_newer(*survey, run_, *newest, left, settings_);
     const auto lost = lost_at_end(*survey);
     if (lost) say("holdfast: the program has ended well, and {} cannot be read: {}\n", lost->name, lost->why);
     if (const auto unseen = unseen_on(*survey, newest); !unseen.empty()) {
@@ -600,22 +587,14 @@ class Attempts {
     const Checkpoint* last = nullptr;
     for (const Checkpoint& one : survey.checkpoints)
       if (one.run == run_.id && one.whole() && is_meant(one)) last = &one;  // in their order
+    if (const Checkpoint* const newest = last ? nullptr : newest_whole(survey.checkpoints, run_.id); newest && !newest->are_singles)
+      say("holdfast: {} is not drained, for the program has removed or renamed a file of it\n", name_of(*newest));
     if (!last) return true;
     if (!drainer_.drain_last(*last, survey)) return false;
     // The survey is of before, and another machine's clock may say that these files are older than the run.
     for (const auto& [place, file] : last->files)
       if (drainer_.drains()) kept_.insert(file.version.file);
     return true;
-  }
-
-  // A file of it, by the program: natively nothing would be at its path.
-  static bool was_removed(const Checkpoint& one, const Survey& survey) {
-    return std::any_of(survey.local.begin(), survey.local.end(), [&](const LocalEntry& entry) {
-      const checkpoint::Protected* const file = one.file_at(entry.name.file);
-      if (entry.state != checkpoint::State::hidden || entry.name.step != one.step || !file) return false;
-      const layout::Version& version = file->version;
-      return std::make_pair(entry.attempt, entry.name.number) >= std::make_pair(version.attempt, version.number);
-    });
   }
 
   void say_what_is_there(const Checkpoint* newest) const {
