@@ -175,8 +175,8 @@ class Nodes:
 
 
 def measure(sides, repetitions, nodes, again=None):
-    """Sides in turn. name -> list of what they say, with the idle share of the processors and the payload on the links. The side `again` has two turns, the
-    second one as "NAME again": how much equal sides differ."""
+    """Sides in turn. name -> list of what they say, with the payload on the links, and the idle share of the processors where they do not say it. The side
+    `again` has two turns, the second one as "NAME again": how much equal sides differ."""
     if again:
         sides = {**sides, f"{again} again": sides[again]}
     results = {name: [] for name in sides}
@@ -185,7 +185,8 @@ def measure(sides, repetitions, nodes, again=None):
             sent, before = nodes.payload(), processor_time()
             said = work()
             after = processor_time()
-            said.update(idle=(after[0] - before[0]) / max(1, after[1] - before[1]), payload=nodes.payload() - sent)
+            said.setdefault("idle", (after[0] - before[0]) / max(1, after[1] - before[1]))
+            said["payload"] = nodes.payload() - sent
             results[name].append(said)
             print(f"{name}: {said['seconds']:.3f} s, idle {said['idle']:.2f}", file=sys.stderr, flush=True)
     return results

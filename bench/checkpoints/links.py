@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from cluster import Nodes, ask_all, measure  # noqa: E402
+from cluster import Nodes, ask_all, measure, processor_time  # noqa: E402
 
 MIB = 1 << 20
 GROUP = 4
@@ -241,17 +241,29 @@ class Stencil:
             "CLOCK.", f"{clock}."), "sh", *program]
         said = Job(self.nodes, command, scheme).run(lambda: self.agents_until_end(clock))
         times = [list(map(float, (clock.parent / f"clock.{rank}").read_text().split())) for rank in range(STENCIL_RANKS)]
-        return {"seconds": max(end for _, end in times) - min(begin for begin, _ in times), "whole": said["whole"], "agents": said["seen"],
+        begin, end = min(begin for begin, _ in times), max(end for _, end in times)
+        agents, samples = said["seen"]
+        return {"seconds": end - begin, "whole": said["whole"], "agents": agents, "idle": self.idle_between(begin, end, samples),
                 "checksum": said["said"].split("checksum ")[1].split()[0]}
 
     @staticmethod
     def agents_until_end(clock):
-        """What agents and protectors have taken of the processors when the last rank ends."""
-        before, deadline = 0.0, time.monotonic() + 500
+        """What agents and protectors have taken of the processors when the last rank ends; and all processors' time, from moment to moment."""
+        before, samples, deadline = 0.0, [], time.monotonic() + 500
         while len(list(clock.parent.glob("clock.[0-9]"))) < STENCIL_RANKS and time.monotonic() < deadline:
             before = ticks_of("agent", "protector")
+            samples.append((time.time(), *processor_time()))
             time.sleep(0.05)
-        return before
+        return before, samples
+
+    @staticmethod
+    def idle_between(begin, end, samples):
+        """The idle share of the processors while the program ran: what is protected after its end counts for nothing."""
+        inside = [one for one in samples if begin <= one[0] <= end]
+        if len(inside) < 2:
+            return 1.0
+        (_, first_idle, first_all), (_, last_idle, last_all) = inside[0], inside[-1]
+        return (last_idle - first_idle) / max(1, last_all - first_all)
 
 
 def stencil(nodes, options):
