@@ -75,6 +75,12 @@ except OSError as error:
         self.assertEqual(self.read("copies", "ck.1.0"), "one")
         self.assertEqual(self.states(), {1: "superseded", 2: "whole"})
 
+    def test_a_name_that_ends_in_a_slash_is_no_checkpoint(self):
+        script = "echo no > ck/ck.1.0/ || echo refused; echo one > ck/ck.1.0; stat ck/ck.1.0/ || echo refused; cat ck/ck.1.0/ || echo refused; cat ck/ck.1.0"
+        done = self.run_job(script, "--drain", "none", nodes=3, scheme="rs:2+1")
+        self.assertEqual(done.stdout, "refused\nrefused\nrefused\none\n", done.stderr)
+        self.assertEqual(self.states(), {1: "whole"})
+
     def test_streams_append_at_the_end_and_write_again_what_they_have_read(self):
         with open(self.path("streams.py"), "w") as script:
             script.write("""

@@ -100,6 +100,17 @@ class ReplicasFiles(ReplicatedTest):
             self.assertEqual(done.stderr.count(said), 1, done.stderr)
         self.assertEqual(self.read("file"), "kept")
 
+    def test_a_name_that_ends_in_a_slash_is_no_files(self):
+        said = "echo one > new/ || echo refused; echo two > old; echo three > old/ || echo refused; cat old"
+        done = self.replicas("bash", "-c", said)
+        self.assertEqual(done.stdout, "refused\nrefused\ntwo\n", done.stderr)
+        self.assertFalse(os.path.exists(self.path("new")))
+
+    def test_a_file_is_written_by_the_name_of_its_number_too(self):
+        done = self.replicas("bash", "-c", "exec 7> file; echo one >&7; echo two >> /dev/fd/7; echo three >> /proc/self/fd/7; cat < /dev/fd/7")
+        self.assertEqual(self.read("file"), "one\ntwo\nthree\n", done.stderr)
+        self.assertEqual(done.stdout, "one\ntwo\nthree\n")
+
     def edit(self, text):
         with open(self.path("control.new"), "w", encoding="utf-8") as file:
             file.write(text + "\n")

@@ -92,7 +92,7 @@ Checkpoints* checkpoints() {
 }
 
 std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path, bool follow) {
-  if (!path || !*path || inside > 0) return {};
+  if (!path || !*path || inside > 0 || std::string_view(path).ends_with('/')) return {};  // such a name is a directory's
   Checkpoints* const all = checkpoints();
   const KeepErrno keep;
   const OurCode ours_now;

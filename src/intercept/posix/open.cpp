@@ -30,8 +30,8 @@ namespace {
 bool has_mode(int flags) { return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE; }
 bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 bool changes(int flags) { return writes(flags) || (flags & (O_TRUNC | O_CREAT)); }
-// These ask for the entry or a directory, not for content.
-bool asks_for_content(int flags) { return !(flags & (O_PATH | O_DIRECTORY)); }
+// Not for the entry or a directory. A path that ends in a slash is a directory's, or the kernel refuses it: EISDIR, ENOTDIR.
+bool asks_for_content(const char* path, int flags) { return !(flags & (O_PATH | O_DIRECTORY)) && !std::string_view(path).ends_with('/'); }
 
 int failed(const std::string& path, const Status& status) {
   if (status.kind() != Kind::not_found && !status.sentence().empty()) complain(path, status.sentence());
@@ -240,7 +240,7 @@ bool is_coordinated(int directory, const char* path, int flags) {
   const redundant::Replica* const replica = redundant::Replica::now();
   if (is_child_of_replica.load(std::memory_order_relaxed) && inside == 0 && path && writes(flags)) [[unlikely]]
     tell_of_write(directory, path);
-  if (!replica || in_mpi_calls > 0 || inside > 0 || !path || !asks_for_content(flags)) [[likely]]
+  if (!replica || in_mpi_calls > 0 || inside > 0 || !path || !asks_for_content(path, flags)) [[likely]]
     return false;
   const OurCode ours_now;
   struct stat state;
@@ -252,7 +252,7 @@ bool is_coordinated(int directory, const char* path, int flags) {
 }
 
 bool is_for_protection(int directory, const char* path, int flags) {
-  return asks_for_content(flags) && (is_protected(directory, path) || (writes(flags) && is_named(full_path(directory, path))));
+  return asks_for_content(path, flags) && (is_protected(directory, path) || (writes(flags) && is_named(full_path(directory, path))));
 }
 
 bool make_with_stripes(int directory, const char* path, int flags, mode_t mode) {
@@ -311,7 +311,7 @@ template <class OpenNative>
 int open_this(int directory, const char* path, int flags, mode_t mode, OpenNative open_native) {
   if (inside > 0 || !path) return open_native();
   if ((flags & O_TMPFILE) == O_TMPFILE) return is_named(full_path(directory, path) + "/#nameless") ? refuse_nameless(path) : open_native();
-  if (!asks_for_content(flags)) return open_entry(directory, path, flags, open_native);
+  if (!asks_for_content(path, flags)) return open_entry(directory, path, flags, open_native);
   if (const auto served = open_checkpoint(directory, path, flags, mode)) return *served;
   if ((flags & O_NOFOLLOW) && is_link_of_the_program(directory, path)) return open_native();
   if (!(flags & O_NOFOLLOW))
