@@ -67,6 +67,21 @@ class SignalsOfReplicas(ReplicatedTest):
                     if "signal" in self.read(f"native-{name}.{rank}"):
                         self.assert_ended_in_order(f"{name}.{rank}")
 
+    def test_a_program_that_the_signal_ends_has_not_ended_well(self):
+        """MPICH's launcher ends with 0 then, more often than not."""
+        for name, launcher in [*debian_mpis()] * 3:
+            with self.subTest(name):
+                subprocess.run([f"mpicc.{name}", "-DWITH_MPI", "-DBY_DEFAULT", SOURCE, "-o", self.path("program")], check=True)
+                job = self.start(*launcher, "-n", "2", "./program", name)
+                for rank in (0, 1):
+                    self.wait_for_steps(f"{name}.{rank}")
+                job.send_signal(signal.SIGTERM)
+                _, errors = job.communicate(timeout=60)
+                self.jobs.remove(job)
+                self.assertNotIn(job.returncode, (0, 120, 121), errors)
+                for rank in (0, 1):
+                    os.remove(self.path(f"{name}.{rank}"))
+
     def test_one_that_ends_nothing_reaches_one_team_which_goes_on(self):
         """SIGUSR1, which batch systems send before the end of the time. Each that comes is one."""
         subprocess.run(["cc", SOURCE, "-o", self.path("program")], check=True)

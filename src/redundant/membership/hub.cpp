@@ -724,6 +724,7 @@ void Hub::look_whether_done() {
   outlet_->wait();
   (void)look_at_unwritten();
   outlet_->wait();
+  code_ = members_->code_in_the_end(*code_);
   if (*code_ == 0 && !written_out_.is_whole()) code_ = 1;
   show();
   Frame done;

@@ -389,7 +389,7 @@ Orders Membership::signalled(int code, const std::string& line) {
   over_ = true;
   const auto goes_on = [](const Team& team) { return !team.lost && team.is_member && !team.launcher_ended; };
   const auto first = std::find_if(teams_.begin(), teams_.end(), goes_on);
-  if (first != teams_.end()) gets_signal_ = number_of(*first);
+  if (first != teams_.end()) gets_signal_ = number_of(*first), code_of_signal_ = code;
   Orders orders;
   for (int team = 0; team < teams(); ++team)
     if (team != gets_signal_ && !is_lost(team)) let_go_of(team, orders);
@@ -398,6 +398,13 @@ Orders Membership::signalled(int code, const std::string& line) {
   if (gets_signal_ >= 0) orders.push_back({.what = Order::is_alone, .team = gets_signal_});
   else orders.push_back({.what = Order::finish, .code = code});
   return orders;
+}
+
+// MPICH's launcher ends with 0 where the signal has ended its ranks.
+int Membership::code_in_the_end(int code) const {
+  if (code != 0 || gets_signal_ < 0) return code;
+  const Team& its = teams_[size_t(gets_signal_)];
+  return its.left.size() == its.joined.size() ? code : code_of_signal_;
 }
 
 Orders Membership::hub_is_left() {

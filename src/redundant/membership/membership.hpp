@@ -85,8 +85,10 @@ class Membership {
   Orders nobody_reads();  // what the program prints
   Orders hub_is_left();   // nobody waits for the job any more
   // The user has sent a signal for the program. Replicas would get it at different places. So one team gets it, which goes on alone, and its end is the job's.
-  // `code`: of the job, where no team is there.
+  // `code`: of the job, where no team is there, or its ranks do not end by themselves.
   Orders signalled(int code, const std::string& line);
+  // The job's, where all that can be heard of it has been. `code`: of the team that counts.
+  int code_in_the_end(int code) const;
   // Of claims that differ: one for which nothing speaks, neither bytes of before nor another one that says the same; null where there is none.
   static const std::pair<int, Claim>* unproven_among(const std::vector<std::pair<int, Claim>>& claims);
 
@@ -151,6 +153,7 @@ class Membership {
   uint64_t differences_ = 0;
   std::set<int> told_of_messages_;  // ranks
   int gets_signal_ = -1;            // the team
+  int code_of_signal_ = 0;
   bool over_ = false, told_of_calls_ = false, told_of_children_ = false, told_of_unseen_ = false;
 };
 

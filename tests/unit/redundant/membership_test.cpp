@@ -67,6 +67,31 @@ TEST(Membership, the_job_ends_with_what_the_team_that_is_left_ends_with) {
   EXPECT_EQ(end_of(members.launcher_ended(1, 3)), 3);
 }
 
+TEST(Membership, a_signal_is_for_one_team_when_the_others_have_ended) {
+  constexpr int code = 143;
+  Membership members = two_teams();
+  const Orders orders = members.signalled(code, "it has come");
+  EXPECT_EQ(kinds(orders), (std::vector{Order::kill, Order::live, Order::say, Order::is_alone}));
+  EXPECT_EQ(orders[0].team, 1);
+  EXPECT_EQ(orders.back().team, 0);
+  EXPECT_EQ(lines(orders), "it has come; team 0 goes on alone, and nothing is compared any more\n");
+  EXPECT_TRUE(members.signalled(code, "").empty());
+  EXPECT_EQ(end_of(members.launcher_ended(0, 7)), 7);
+}
+
+TEST(Membership, a_launcher_that_ends_well_where_a_signal_has_ended_its_ranks_does_not_count) {
+  constexpr int code = 143;
+  for (const bool end_by_themselves : {false, true}) {
+    Membership members = two_teams();
+    (void)members.signalled(code, "");
+    (void)members.leaves(0, 0, false);
+    if (end_by_themselves) (void)members.leaves(0, 1, false);
+    EXPECT_EQ(end_of(members.launcher_ended(0, 0)), 0);
+    EXPECT_EQ(members.code_in_the_end(0), end_by_themselves ? 0 : code);
+    EXPECT_EQ(members.code_in_the_end(7), 7);
+  }
+}
+
 TEST(Membership, a_child_that_starts_ranks_stops_the_job_before_they_are_there) {
   Membership members = two_teams();
   const Orders orders = members.starts_ranks(1, "a launcher");
