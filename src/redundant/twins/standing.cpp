@@ -8,6 +8,7 @@
 
 #include "redundant/subjects.hpp"
 #include "redundant/twins/kernel_waits.hpp"
+#include "redundant/twins/program_thread.hpp"
 #include "redundant/twins/twins.hpp"
 
 namespace holdfast::redundant {
@@ -51,9 +52,10 @@ void Twins::wait_at(uint64_t subject, uint64_t number, const std::function<std::
   stands_.now = false;  // others that wait wake as well, and say so again
 }
 
-// Where it has what it waits for by now, its thread is about to go on.
+// Where it has what it waits for by now, its thread is about to go on. So it is with a clock that a program with threads asks: its leader answers (ahead.cpp).
 bool Twins::stands_still() const {
   const Standing& there = stands_.there;
+  if (there.is_question && is_clock(there.subject) && program_has_started_threads.load(std::memory_order_relaxed)) return false;
   const bool is_in_the_past = (past_ && has_unread()) || meetings_.learned() > 0;  // else what it was told and does not ask for helps nobody
   if (!stands_.now || clock_ms() - stands_.since_ms < standing_patience_ms || !meetings_.is_member() || is_in_the_past) return false;
   return there.is_question ? decisions_.number(there.subject) < there.number : meetings_.state(there.subject) == Meetings::State::wait;
