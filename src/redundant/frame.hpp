@@ -27,7 +27,7 @@ enum class Word : uint16_t {
   begin,       // `number` teams, `subject` a Reach, `epoch` the deadline in ms, `team` 1 in a rehearsal; payload: the secret
   listens,     // payload: where
   state,       // payload: the job as JSON, for `holdfast status --job`
-  team_ended,  // `number`: its launcher's exit status
+  team_ended,  // `number`: its launcher's exit status; `subject`: the signal by which that died
   team_lost,   // end its launcher
   done,        // `number`: the job's exit status
   signalled,  // by the user: one team is to get it, and the others are ended first. `number`: the job's exit status where no team is there. The payload: a line about it

@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from command import BINARY, CommandTest, Rests, interrupt, interrupted_with_its_test
+from command import BINARY, CommandTest, Rests, debian_mpis, interrupt, interrupted_with_its_test
 
 PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
 HEAT = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")
@@ -351,6 +351,36 @@ class Relaunch(CommandTest):
                     out, err = self.finish()
                     self.assertEqual(out, "heat: 41 frames in out\n", err)
                     self.assertEqual(self.read("out"), self.read("native"))
+                    self.clean("out")
+
+    def launcher_of(self, team):
+        """The child of `holdfast run` that a rank comes from."""
+        process = self.processes(team, 2)[0]
+        while (parent := self.parent_of(process)) != self.job.pid:
+            process = parent
+        return process
+
+    @staticmethod
+    def parent_of(process):
+        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+            return int(file.read().rpartition(")")[2].split()[1])
+
+    def test_a_launcher_that_is_killed_is_a_lost_team(self):
+        for name, launcher in debian_mpis():
+            command = [*launcher, "-n", "2"]
+            self.heat(name, command)
+            for team in (0, 1):
+                with self.subTest(name, team=team):
+                    self.start(*command, "./heat", "out", *SHAPE, "--pause-ms", "100")
+                    self.processes(1, 2)
+                    self.begun("out")
+                    os.kill(self.launcher_of(team), signal.SIGKILL)
+                    self.caught_up(2)
+                    out, err = self.finish()
+                    self.assertEqual(out, "heat: 41 frames in out\n", err)
+                    self.assertEqual(self.read("out"), self.read("native"))
+                    self.assertRegex(err, rf"(the launcher|rank \d) of team {team} .*has died")
+                    self.assertIn("1 of 2 teams lost, 1 relaunched", self.holdfast("status", "--job", expect=1).stdout)
                     self.clean("out")
 
     def newest_mpis(self):

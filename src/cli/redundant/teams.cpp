@@ -127,6 +127,9 @@ void stay_on(const std::vector<int>& processors) {
   (void)::sched_setaffinity(0, sizeof set, &set);
 }
 
+// Else it is the program itself that is started here, and a rank.
+bool is_launcher_known(const Teams& teams) { return teams.mpi.launcher || base_name(teams.command[0]) == "srun"; }
+
 class Job {
  public:
   Job(const Teams& teams, TeamPlaces places, std::optional<TeamPlaces> of_restart, LauncherPlaces& made, JobState state)
@@ -135,6 +138,7 @@ class Job {
         processors_(places.processors),
         hosts_(std::move(places), teams.spare_hosts, [&made] { return made.make(); }),
         find_beginning_(teams.beginning),
+        has_launcher_(is_launcher_known(teams)),
         teams_(size_t(teams.count)),
         places_(made),
         state_(std::move(state)) {
@@ -175,6 +179,7 @@ class Job {
   SpareHosts hosts_;
   std::optional<SpareHosts> restart_hosts_;  // of another command
   const FindBeginning find_beginning_;
+  const bool has_launcher_;
   std::vector<Team> teams_;
   LauncherPlaces& places_;
   JobState state_;
@@ -410,6 +415,7 @@ void Job::children() {
     Frame frame;
     frame.word = Word::team_ended, frame.team = uint16_t(i);
     frame.number = uint64_t(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+    if (has_launcher_ && WIFSIGNALED(status)) frame.subject = uint64_t(WTERMSIG(status));
     if (hub_.descriptor() >= 0) hub_.tell(frame);
   }
 }
@@ -542,9 +548,8 @@ namespace {
 // What it starts would be replicas of nothing: only programs behind a launcher that is known are told which rank they are.
 Status check_launcher(const Teams& teams) {
   const std::string& first = teams.command[0];
-  const bool is_known = teams.mpi.launcher || base_name(first) == "srun";
   const bool is_no_launcher = !starts_ranks(base_name(first)) && (teams.mpi.name == "posix" || detect_mpi({first}).name != "posix");
-  if (is_known || is_no_launcher) return {};
+  if (is_launcher_known(teams) || is_no_launcher) return {};
   return Status(Kind::invalid,
                 fmt::format("'{}' is no launcher that --replicas knows: begin with mpirun, mpiexec, orterun or prterun (also by a path, or as "
                             "mpirun.openmpi), or with srun; put other words behind it",

@@ -215,7 +215,7 @@ bool Hub::obey() {
   }
   if (!orders_.add(ByteView(buffer, size_t(got)))) return false;
   while (auto frame = orders_.next())
-    if (frame->word == Word::team_ended) follow(members_->launcher_ended(frame->team, int(frame->number)));
+    if (frame->word == Word::team_ended) follow(members_->launcher_ended(frame->team, int(frame->number), int(frame->subject)));
     else if (frame->word == Word::log_ends) follow(members_->log_ends(std::string(text_of(frame->payload))));
     else if (frame->word == Word::signalled) follow(members_->signalled(int(frame->number), std::string(text_of(frame->payload))));
   show();

@@ -266,11 +266,14 @@ Orders Membership::unreached(int team, int rank, const std::string& twin, int ot
   return lose(team, -1, fmt::format("rank {} of team {} does not reach its twin of team {} ({}): {}", rank, team, other, twin, why));
 }
 
-Orders Membership::launcher_ended(int team, int code) {
+Orders Membership::launcher_ended(int team, int code, int signal) {
   Team& its = teams_[size_t(team)];
   its.launcher_ended = true;
   its.code = code;
   if (team == gets_signal_) return {{.what = Order::finish, .code = code}};
+  const bool has_left = !its.aborts && !its.joined.empty() && its.left.size() == its.joined.size();
+  if (signal != 0 && !its.lost && !over_ && !has_left)
+    return lose(team, -1, fmt::format("the launcher of team {} has died by signal {}", team, signal));
   if (!its.is_member && !its.lost && code != 0) return lose(team, -1, fmt::format("team {} has ended with {} before it had caught up", team, code));
   Orders orders{{.what = Order::live}};
   // Those of whom nobody has heard for want of this team's.

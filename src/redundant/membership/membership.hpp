@@ -58,7 +58,8 @@ class Membership {
   Orders silent(int team, int rank, const std::string& who);
   // Both live, and the one does not reach `twin` of the other. Its team is lost: somebody has to be.
   Orders unreached(int team, int rank, const std::string& twin, int other, const std::string& why);
-  Orders launcher_ended(int team, int code);
+  // `signal`: by which it died; 0: it ended by itself. What its ranks then say of their end is not the program's doing: MPI ends them with an error.
+  Orders launcher_ended(int team, int code, int signal = 0);
   // `what`: of which call, for the line. Claims that a lost team has a part in mean nothing.
   Orders differ(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims);
   // Where messages are compared a difference in one rank makes others in those that it sends to. The one that comes after the fewest messages is kept

@@ -122,6 +122,38 @@ TEST(Membership, a_launcher_that_fails_once_all_ranks_have_ended_does_not_fail_t
   EXPECT_EQ(lines(orders), "all ranks of team 0 have ended, and its launcher with 9; that of team 1 ended with 0, which counts\n");
 }
 
+// Open MPI's ranks end with an error then, as if the program had called MPI_Abort.
+TEST(Membership, a_launcher_that_is_killed_takes_its_team_along_and_not_the_job) {
+  constexpr int killed = 9, status = 137;
+  for (const bool ranks_first : {false, true}) {
+    Membership members = two_teams();
+    if (ranks_first) (void)members.leaves(0, 1, true);
+    const std::string line = lines(members.launcher_ended(0, status, killed));
+    EXPECT_EQ(line, "the launcher of team 0 has died by signal 9; team 1 goes on alone, and nothing is compared any more\n");
+    EXPECT_EQ(members.lost_teams(), 1);
+    if (!ranks_first) EXPECT_TRUE(lines(members.leaves(0, 1, true)).empty());
+    for (int rank = 0; rank < 2; ++rank) (void)members.leaves(1, rank, false);
+    EXPECT_EQ(end_of(members.launcher_ended(1, 0)), 0);
+  }
+}
+
+TEST(Membership, a_team_whose_launcher_is_killed_is_started_again) {
+  Membership members(2, 1);
+  for (int team = 0; team < 2; ++team) (void)members.joined(team, 0, 1);
+  (void)members.leaves(0, 0, true);
+  const auto orders = kinds(members.launcher_ended(0, 137, 9));
+  EXPECT_NE(std::find(orders.begin(), orders.end(), Order::start), orders.end());
+}
+
+TEST(Membership, a_launcher_that_is_killed_once_all_its_ranks_have_ended_is_no_loss) {
+  Membership members = two_teams();
+  for (int team = 0; team < 2; ++team)
+    for (int rank = 0; rank < 2; ++rank) (void)members.leaves(team, rank, false);
+  (void)members.launcher_ended(0, 137, 9);
+  EXPECT_EQ(members.lost_teams(), 0);
+  EXPECT_EQ(end_of(members.launcher_ended(1, 0)), 0);
+}
+
 TEST(Membership, a_launcher_may_be_noticed_before_its_ranks) {
   Membership members = two_teams();
   (void)members.leaves(0, 0, false);
