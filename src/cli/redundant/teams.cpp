@@ -32,6 +32,7 @@
 #include "cli/job/program.hpp"
 #include "cli/log/job.hpp"
 #include "cli/redundant/hub_link.hpp"
+#include "cli/redundant/inherited.hpp"
 #include "cli/redundant/job_state.hpp"
 #include "cli/redundant/spare_hosts.hpp"
 #include "cli/redundant/team_hosts.hpp"
@@ -180,6 +181,7 @@ class Job {
   std::optional<SpareHosts> restart_hosts_;  // of another command
   const FindBeginning find_beginning_;
   const bool has_launcher_;
+  const Inherited inherited_ = Inherited::here();
   std::vector<Team> teams_;
   LauncherPlaces& places_;
   JobState state_;
@@ -234,6 +236,7 @@ Status Job::start(int number, const std::vector<std::string>& command, const std
     ::dup2(in.read_end.get(), STDIN_FILENO);
     ::dup2(out.write_end.get(), STDOUT_FILENO);
     ::dup2(err.write_end.get(), STDERR_FILENO);
+    inherited_.hand_on();
     ::setenv(redundant::orders_variable, text.c_str(), 1);
     ::setenv(checkpoint::team_variable, told_of_checkpoints.c_str(), 1);
     if (!place.empty()) ::setenv(place_of_open_mpi, place.c_str(), 1);
@@ -260,6 +263,7 @@ int Job::run(redundant::TeamOrders orders, const std::string& gathered) {
   ::sigprocmask(SIG_BLOCK, &wanted, &before_);
   signals_.reset(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
   orders_ = std::move(orders);
+  if (const std::string line = inherited_.said(); !line.empty()) say("holdfast: {}\n", line);
   for (int team = 0; team < int(teams_.size()); ++team) {
     const Status started = start(team, hosts_.places().commands[size_t(team)], checkpoint::encode_team(team, {}));
     if (!started) return hub_.close(), fail(started, exit_lost);
