@@ -27,6 +27,12 @@ class ThreadsOfMpiInReplicas(ReplicatedTest):
             self.build("c++", "-O1", "-shared", "-fPIC", f"-DSTARTS={function}", os.path.join(HERE, "starts_for_mpi.cpp"), "-o", f"lib{library}.so")
         self.ask("-DSTARTS_OWN=starts_for_program", "-lstarts")
 
+    def test_a_process_that_a_thread_of_mpis_own_ends_makes_no_call_that_its_twin_does_not_make(self):
+        self.build("cc", "-shared", "-fPIC", os.path.join(HERE, "starts_for_mpi.c"), "-o", "libmpi_starts.so")
+        self.build("cc", "-pthread", os.path.join(HERE, "ended_by_mpi.c"), "-o", "ends", "-L.", "-lmpi_starts", f"-Wl,-rpath,{self.dir}")
+        self.replicas("./ends", "file", expect=3)
+        self.assertEqual(self.read("file"), "both\none\n")
+
     def test_a_tool_that_asks_in_threads_of_mpis_own_holds_nobody_up(self):
         subprocess.run(["cc", "-shared", "-fPIC", os.path.join(HERE, "asks_in_polls.c"), "-o", "asks.so"], cwd=self.dir, check=True)
         self.env["LD_PRELOAD"] = ":".join(filter(None, [self.path("asks.so"), self.env.get("LD_PRELOAD")]))

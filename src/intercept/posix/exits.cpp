@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/ending.hpp"
+#include "base/quiet_thread.hpp"
 #include "catalog/probe.hpp"
 #include "frontend/posix/losses.hpp"
 #include "intercept/posix/checkpoints.hpp"
@@ -34,8 +35,12 @@ void leave_twins(int code) {
   if (replica && of_this_process()) replica->leaves(code != 0);
 }
 
+// By a thread of MPI's own, whose launcher has gone: the twins go on, and would wait for the calls of an end. What this process holds they write.
+bool is_ended_by_mpi() { return holdfast::in_quiet_thread && holdfast::redundant::Replica::now(); }
+
 // False: something that was written is not in its file.
 bool finish() {
+  if (is_ended_by_mpi()) return true;
   if ((!ProcessFile::any_written() && !holdfast::frontend::posix::any_loss()) || !of_this_process()) return true;
   const bool written = let_go_of_all().ok();
   const OurCode ours_now;
