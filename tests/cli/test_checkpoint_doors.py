@@ -125,6 +125,37 @@ for name, other in (("plain", "ck/ck.2.0"), ("ck/ck.1.0", "other"), ("ck/ck.1.0"
         self.assertFalse(os.path.exists(self.path("other")))
         self.assertEqual(os.listdir(self.path("ck")), [])
 
+    def has_its_name_alone(self, pattern):
+        """As programs lock: by a link, a directory or a pipe, which is made where nothing has its name."""
+        with open(self.path("makes.py"), "w") as script:
+            script.write("""
+import os
+for name in ("ck/ck.1.0", "ck/ck.2.0", "plain"):
+    with open(name, "w") as file:
+        file.write(name)
+os.unlink("ck/ck.2.0")
+calls = (lambda name: os.symlink("other", name), os.mkdir, os.mkfifo, lambda name: os.mknod(name, 0o600), lambda name: os.link("plain", name))
+for call in calls:
+    try:
+        call("ck/ck.1.0")
+        print("made")
+    except OSError as error:
+        print(error.strerror)
+for call, remove in zip(calls[:3], (os.unlink, os.rmdir, os.unlink)):
+    for name in ("ck/ck.2.0", "ck/ck.3.0"):
+        call(name), remove(name)
+print(open("ck/ck.1.0").read(), os.listdir("ck"))
+""")
+        done = self.run_job(f"{sys.executable} makes.py", nodes=3, scheme="rs:2+1", pattern=pattern)
+        self.assertEqual(done.stdout.splitlines(), 5 * [os.strerror(errno.EEXIST)] + ["ck/ck.1.0 ['ck.1.0']"], done.stderr)
+        self.assertEqual((os.listdir(self.path("ck")), self.read("ck", "ck.1.0")), (["ck.1.0"], "ck/ck.1.0"))
+
+    def test_a_name_that_a_checkpoint_has_is_no_more_to_be_had(self):
+        self.has_its_name_alone("ck/ck.{step}.{rank}")
+
+    def test_nor_is_that_of_a_file_that_is_protected_by_itself(self):
+        self.has_its_name_alone("ck/*")
+
     def test_a_checkpoint_that_is_renamed_to_another_name_is_plain_there(self):
         """As programs keep what they replace: state.0 and state.0.bak."""
         with open(self.path("renames.py"), "w") as script:

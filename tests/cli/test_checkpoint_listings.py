@@ -212,11 +212,78 @@ class CheckpointListings(CheckpointTest):
         self.assertIn("checkpoint 10 is whole (2 files", done.stderr)
         self.assertEqual(sorted(os.listdir(self.path("ck/chk10"))), ["Level_0", "also"])
 
+    def rename_open(self, end, *options, step=3, pattern="ck/{step}/*", **more):
+        """A job that gives directories their names while it has a file in each open to write: up to that step, of which `end` is the end."""
+        with open(self.path("renames.py"), "w") as script:
+            script.write(f"""
+import os, signal, sys
+for s in range(1, {step} + 1):
+    os.mkdir(f"ck/tmp.{{s}}")
+    state = open(f"ck/tmp.{{s}}/state", "w")
+    other = os.dup(state.fileno())
+    state.write(f"state {{s}}"), state.flush()
+    with open(f"ck/tmp.{{s}}/head", "w") as head:
+        head.write("head")
+    os.rename(f"ck/tmp.{{s}}", f"ck/{{s}}")
+    assert sorted(os.listdir(f"ck/{{s}}")) == ["head", "state"] and open(f"ck/{{s}}/state").read() == f"state {{s}}"
+    state.write(", the end"), state.flush()
+    if s == {step}:
+        {end}
+    os.close(other), state.close()
+""")
+        return self.run_job(f"exec {sys.executable} renames.py", "--drain", "none", *options, nodes=3, scheme="rs:2+1", pattern=pattern, **more)
+
+    def found(self, step, pattern="ck/{step}/*"):
+        """By a job that goes on from that step, on other nodes' disks."""
+        self.lose("n1")
+        self.run_job(f"ls ck/{step} > listed; cat ck/{step}/state > got", "--resume", "--drain", "none", nodes=3, scheme="rs:2+1", pattern=pattern)
+        return self.read("listed").split(), self.read("got")
+
+    def closes_after_the_rename(self, pattern, files):
+        done = self.rename_open("pass", "--keep", "9", pattern=pattern)
+        self.assertNotIn("plain", done.stderr)
+        self.assertIn(f"checkpoint 3 is whole ({files} file", done.stderr)
+        self.assertEqual(self.states(pattern), {1: "superseded", 2: "superseded", 3: "whole"})
+        self.assertEqual(self.found(3, pattern), (["head", "state"], "state 3, the end"))
+
+    def test_a_file_that_is_open_when_its_directory_gets_its_name_belongs_to_the_checkpoint_when_it_is_closed(self):
+        self.closes_after_the_rename("ck/{step}/*", 2)
+
+    def test_so_it_does_where_it_is_the_only_one(self):
+        self.closes_after_the_rename("ck/{step}/state", 1)
+
+    def test_so_it_does_where_its_process_ends_well_without_a_close(self):
+        done = self.rename_open("os._exit(0)")
+        self.assertIn("checkpoint 3 is whole (2 files", done.stderr)
+        self.assertEqual(self.found(3), (["head", "state"], "state 3, the end"))
+
+    def test_one_that_gets_another_name_before_it_is_closed_is_none(self):
+        done = self.rename_open("os.rename('ck/3/state', 'ck/3/.moved')", pattern="ck/{step}/state")
+        self.assertIn("checkpoint 2 is whole (1 file", done.stderr)
+        self.assertEqual(sorted(os.listdir(self.path("ck/3"))), [".moved", "head"])
+
+    def test_where_it_is_never_closed_its_checkpoint_is_not_whole(self):
+        self.rename_open("os.kill(os.getpid(), signal.SIGKILL)", "--keep", "9", expect=137)
+        self.assertEqual(self.states(), {1: "superseded", 2: "whole", 3: "torn"})
+        self.assertEqual(self.found(2), (["head", "state"], "state 2, the end"))
+
+    def test_where_another_process_writes_on_its_checkpoint_is_not_whole(self):
+        done = self.rename_open("import subprocess; subprocess.Popen(['sleep', '5'], stdout=state.fileno(), stderr=subprocess.DEVNULL)", "--keep", "9", expect=123)
+        self.assertRegex(done.stderr, r"ck/3/state: a program has .*open to write")
+        self.assertIn("the program has ended well, and checkpoint 3 is not protected", done.stderr)
+        self.assertEqual(self.states(), {1: "superseded", 2: "whole", 3: "torn"})
+
+    def test_one_that_is_open_under_its_former_name_is_not_written_by_its_new_one_as_well(self):
+        done = self.rename_open("os.system('echo more >> ck/3/state; echo $? > status')")
+        self.assertNotEqual(self.read("status"), "0\n")
+        self.assertIn("ck/3/state: it has been open to write since before its directory got its name", done.stderr)
+
     def test_files_of_a_directory_that_gets_its_name_and_are_open_stay_plain(self):
         done = self.run_job("""[ $RANK = 0 ] || exit 0; mkdir ck/a; (until [ -e go ]; do sleep 0.1; done; mv ck/a ck/10) & exec 3> ck/a/x.0; echo x >&3
             echo y > ck/a/x.1; touch go; wait; cat ck/10/x.0 ck/10/x.1 > got""",
                             "--drain", "none", pattern="ck/{step}/x.{rank}", ranks=2, expect=123)
         self.assertRegex(done.stderr, r"ck/10/x.0: a program has .*open to write.*; it stays a plain file")
+        self.assertEqual(self.states("ck/{step}/x.{rank}"), {10: "torn"})
         self.assertEqual((self.read("got"), os.listdir(self.path("ck/10"))), ("x\ny\n", ["x.0"]))
 
 

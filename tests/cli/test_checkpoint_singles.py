@@ -51,6 +51,12 @@ class CheckpointSingles(CheckpointTest):
         self.assertEqual(sorted(os.listdir(self.path("results"))), ["b.dat", "c.dat"])
         self.assertEqual((self.read("results", "b.dat"), self.read("results", "c.dat")), ("b of 2\nd of 4\n", "c of 3\n"))
 
+    def test_another_programs_files_are_gone_on_from_with_a_line(self):
+        self.job("echo a > results/a.dat", "--drain", "none")
+        done = self.holdfast("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", PATTERN, "--library", "posix", "--drain", "none", "--resume", "--",
+                             "cat", "results/a.dat")
+        self.assertIn("holdfast: what is protected of the last run was written by launch, and this job runs cat; give it another directory", done.stderr)
+
     def test_new_files_are_made_where_all_of_before_was_written_anew_or_removed(self):
         for change, left in (("echo anew > results/a.dat", 3), ("rm results/a.dat", 0)):
             self.job("echo a > results/a.dat", "--protect-at", "close", "--drain", "none")

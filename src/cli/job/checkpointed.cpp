@@ -217,9 +217,12 @@ class Attempts {
   // Its files would be found at their paths natively as well: nobody is kept from going on with another program's, and everybody hears of it.
   void see_program() const {
     const std::string program = program_of(command_), before = run_.from ? checkpoint::noted_program(run_.id, run_.nodes, settings_.deadline_ms) : "";
-    if (!before.empty() && before != program)
-      say("holdfast: checkpoint {} was written by {}, and this job runs {}; give it another directory if that is another program\n", run_.from->step,
-          before, program);
+    if (!before.empty() && before != program) {
+      const auto patterns = checkpoint::Patterns::parse(settings_.checkpoint, settings_.complete);
+      const bool are_single = patterns && patterns->are_single();
+      say("holdfast: {} written by {}, and this job runs {}; give it another directory if that is another program\n",
+          are_single ? "what is protected of the last run was" : fmt::format("checkpoint {} was", run_.from->step), before, program);
+    }
     checkpoint::note_program(run_.id, program, run_.nodes, settings_.deadline_ms);
   }
 

@@ -204,6 +204,7 @@ Result<Checkpoints::State::Beginning> Checkpoints::State::see(const File& file, 
 Result<Checkpoints::State::Beginning> Checkpoints::State::see_in(Listed& here, const File& file, int flags) {
   auto sight = look_to_write(file, flags, here);
   if (!sight) return sight.status();
+  if (sight->what == Sight::as_without) HF_TRY(refuse_renamed_open(file, here));
   const bool there = sight->what == Sight::local || (sight->what == Sight::as_without && catalog::look(file.path, true).ok());
   if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
   if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
@@ -321,8 +322,7 @@ int Checkpoints::open_alone(const File& file, int flags, mode_t mode, Status& st
     const int fd = state_->open_written(**name, flags, joins);
     if (fd < 0 && errno == ENOENT && turn < most_turns) continue;  // another process has truncated it since: it is of a later step
     if (fd < 0) return fd;
-    state_->written[fd] = {std::move(**name), ::getpid()};
-    mark(fd, true);
+    state_->is_written_by(fd, **name);
     return fd;
   }
 }
@@ -364,6 +364,11 @@ bool Checkpoints::is_written(int fd) {
   return fd >= 0 && fd < watched_numbers && (written_numbers[size_t(fd) / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1);
 }
 
+void Checkpoints::State::is_written_by(int fd, const LocalName& name) {
+  written[fd] = {name, ::getpid()};
+  mark(fd, true);
+}
+
 bool Checkpoints::State::open_elsewhere(const LocalName& name) const {
   for (const auto& [fd, other] : written)
     if (other.name == name && is_own(other)) return true;
@@ -390,7 +395,7 @@ int Checkpoints::closing(int fd) {
   return below_all;
 }
 
-std::string Checkpoints::closed(int fd, bool given_up) {
+std::string Checkpoints::closed(int fd, bool given_up, Status* late) {
   std::unique_lock lock(state_->mutex);
   const auto found = state_->written.find(fd);
   // A forked child's copy says nothing; after vfork what is noted here is the parent's.
@@ -399,6 +404,11 @@ std::string Checkpoints::closed(int fd, bool given_up) {
   state_->written.erase(found);
   mark(fd, false);
   if (state_->open_elsewhere(one.name)) return "";
+  if (state_->is_renamed_open(one)) {
+    const Status taken = state_->take_closed(one.name);
+    if (late) *late = taken;
+    return one.name.file;
+  }
   // Who protects it waits until the kernel says that nobody has it open to write any more.
   if (given_up)
     (void)catalog::unlink_file(state_->files.path(checkpoint::State::writing, one.name)), state_->files.no_longer(one.name, state_->who());
@@ -531,17 +541,25 @@ Status Checkpoints::complete(uint64_t step) {
 
 // A program that gives up in the middle of a file leaves half of it. That stays in "writing", and is torn when the attempt is over. Standard numbers
 // are a shell's redirections: what its last command has ended with says nothing of them. What a thread is just closing (below zero) is complete.
-void Checkpoints::closed_all(bool ended_well) {
-  std::vector<int> numbers;
+std::map<std::string, Status> Checkpoints::closed_all(bool ended_well) {
+  std::vector<int> numbers, renamed_open;
+  std::map<std::string, Status> late;
   {
     std::lock_guard lock(state_->mutex);
     for (const auto& [fd, one] : state_->written) numbers.push_back(fd);
+    for (const auto& [fd, one] : state_->written)
+      if (ended_well && fd > STDERR_FILENO && state_->is_renamed_open(one)) renamed_open.push_back(fd);
     state_->close_handed_over();
     state_->rank_note.ends();
   }
-  if (!ended_well && state_->run.teams > 1) return;  // it may have ended so by itself, and its twins go on
-  for (const int fd : numbers)
-    if (ended_well || fd <= STDERR_FILENO) (void)closed(fd);
+  if (!ended_well && state_->run.teams > 1) return late;            // it may have ended so by itself, and its twins go on
+  for (const int fd : renamed_open) (void)catalog::Descriptor(fd);  // all is written, and what is open is not taken
+  for (const int fd : numbers) {
+    Status why;
+    const std::string path = ended_well || fd <= STDERR_FILENO ? closed(fd, false, &why) : "";
+    if (!why) late.emplace(path, std::move(why));
+  }
+  return late;
 }
 
 bool Checkpoints::writes_any() {

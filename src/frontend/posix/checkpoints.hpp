@@ -2,6 +2,7 @@
 // descriptor of the kernel's on the local file; only opens, closes and names are heard.
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -95,13 +96,14 @@ class Checkpoints {
   // number's place afterwards, below zero; 0 where nothing is written by it.
   int closing(int fd);
   // The program's close has succeeded. `given_up`: what it has written was never meant to stay. The path of the file that nobody of this process has open to
-  // write any more; empty where somebody has.
-  std::string closed(int fd, bool given_up = false);
+  // write any more; empty where somebody has. `late`: why one of take_when_closed() is not taken.
+  std::string closed(int fd, bool given_up = false, Status* late = nullptr);
   // After that, and after take(): with `--protect-at close`, until what is closed of the file here is protected or has failed. Not ok: it is not
   // protected yet, and why.
   Status protected_at_close(const std::string& path) { return at_close_.wait(path); }
   // The process ends. What it still has open is complete where it has ended well; of a redirection (handed_over()) also where not.
-  void closed_all(bool ended_well);
+  // By path why those of take_when_closed() are not taken.
+  std::map<std::string, Status> closed_all(bool ended_well);
 
   // Before an exec: what this process writes, the next image writes and has no word of. `is_served`: that image tells of its end as well.
   static bool writes_any();
@@ -153,6 +155,9 @@ class Checkpoints {
   bool shows_plain(const File& file) const;
   // A file that the program has written elsewhere gets a checkpoint's name.
   Status take(const std::string& plain, const File& to);
+  // The same of one that is open to write still, and lies at its path: it is taken when the last number is closed. False: no number of this process writes
+  // it, and its checkpoint is never whole.
+  Result<bool> take_when_closed(const File& file);
   // Its permissions are others now. What is closed gets a version that says so, over the units of the last one.
   void mode_changed(const File& file);
   // The content of a checkpoint, which lies at `from`, as a plain file that is new, with its permissions.

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -154,6 +155,11 @@ struct Checkpoints::State {
   Status take_in_place(const std::string& plain, const File& to, const std::string& half);
   Status link_to_closed(const LocalName& name, const std::string& from) const;
   bool open_elsewhere(const LocalName& name) const;
+  void is_written_by(int fd, const LocalName& name);
+  // Of a file that was open to write when its directory got its name (checkpoints_renamed.cpp).
+  bool is_renamed_open(const Written& one) const { return is_own(one) && renamed_open.contains(one.name.file); }
+  Status take_closed(const LocalName& name);
+  Status refuse_renamed_open(const File& file, const Listed& here) const;
   void wait_for_coming(const File& file);
   Status wait_to_see(const File& file);
   Status wait_to_write(const File& file);
@@ -214,12 +220,13 @@ struct Checkpoints::State {
   std::mutex directory_mutex;
   Directory directory;  // under that
   catalog::VersionList versions;
-  std::map<int, Written> written;                   // by number; below zero those whose numbers are being closed
-  std::map<std::string, uint32_t> awaited_in_vain;  // what other nodes have closed and do not protect
-  std::set<std::string> second;                     // paths of what had another file in its place when it was begun
-  std::set<std::string> together;                   // paths of files that ranks have written together
-  std::vector<LocalName> completed_together;        // those of them that this process has begun
-  std::set<uint64_t> steps_together;                // of those that another process has
+  std::map<int, Written> written;                                     // by number; below zero those whose numbers are being closed
+  std::map<std::string, std::pair<uint64_t, uint64_t>> renamed_open;  // by path: the device and the inode
+  std::map<std::string, uint32_t> awaited_in_vain;                    // what other nodes have closed and do not protect
+  std::set<std::string> second;                                       // paths of what had another file in its place when it was begun
+  std::set<std::string> together;                                     // paths of files that ranks have written together
+  std::vector<LocalName> completed_together;                          // those of them that this process has begun
+  std::set<uint64_t> steps_together;                                  // of those that another process has
   struct OpenShared {
     LocalName name;
     pid_t process;

@@ -302,6 +302,7 @@ std::optional<int> link_checkpoint(int directory, const char* path, int to_direc
   const bool becomes_one = is_there && checkpoint_at(to_directory, to, false);
   if (seen.natively && !becomes_one) return {};
   if (!seen.natively && seen.path.empty()) return -1;
+  if (becomes_one && why_name_is_taken(to_directory, to) == EEXIST) return errno = EEXIST, -1;
   if (becomes_one) complain(to, "is a checkpoint's, and gets no second name of a file; give it this name by a rename");
   return errno = EPERM, -1;
 }

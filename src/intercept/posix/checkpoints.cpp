@@ -179,6 +179,12 @@ SeenAt see_checkpoint_again(int directory, const char* path) {
   return see(directory, path, true, [](Checkpoints& all, const Checkpoints::File& file) { return all.look_alone(file); });
 }
 
+int why_name_is_taken(int directory, const char* path) {
+  const SeenAt seen = in_mpi_calls > 0 ? see_checkpoint_again(directory, path) : describe_checkpoint(directory, path, false);
+  if (seen.natively) return 0;
+  return !seen.path.empty() ? EEXIST : errno == ENOENT ? 0 : errno;
+}
+
 int checkpoint_closing(int fd) {
   const KeepErrno keep;
   const OurCode ours_now;
@@ -190,7 +196,11 @@ void checkpoint_closed(int fd) {
   const KeepErrno keep;
   const OurCode ours_now;
   Checkpoints* const all = Checkpoints::of_process(settings());
-  if (all) wait_for_protection(all->closed(fd));
+  if (!all) return;
+  Status late;
+  const std::string path = all->closed(fd, false, &late);
+  if (!late) return complain(path, late.sentence());
+  wait_for_protection(path);
 }
 
 void wait_for_protection(const std::string& path) {
@@ -228,7 +238,9 @@ void shared_checkpoints_closed() {
 
 void all_checkpoints_closed(bool ended_well) {
   const OurCode ours_now;
-  if (Checkpoints* const all = Checkpoints::of_process(settings())) all->closed_all(ended_well);
+  Checkpoints* const all = Checkpoints::of_process(settings());
+  if (!all) return;
+  for (const auto& [path, why] : all->closed_all(ended_well)) complain(path, why.sentence());
 }
 
 bool checkpoints_handed_over(bool is_served) {

@@ -37,6 +37,8 @@ SeenAt see_checkpoint(int directory, const char* path, bool follow = true);
 SeenAt describe_checkpoint(int directory, const char* path, bool follow);
 // The same once more, within one call of the program's: in a redundant job all replicas have looked together before.
 SeenAt see_checkpoint_again(int directory, const char* path);
+// Of a call that makes something else of that name: 0, or why it cannot. EEXIST where a checkpoint has it.
+int why_name_is_taken(int directory, const char* path);
 // The call on what is seen there. A file that goes on to its next state between the look and the call is looked for anew.
 template <class Call>
 auto call_where_it_is(SeenAt seen, int directory, const char* path, Call call) -> decltype(call(path)) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ending.hpp"
 #include "base/in_mpi.hpp"
 #include "base/raw_syscalls.hpp"
 #include "catalog/catalog.hpp"
@@ -241,7 +242,14 @@ bool keeps_its_name(int directory, const char* path) {
 
 void take_where_it_lies(const Checkpoints::File& file) {
   const std::string& path = file.path;
-  const Status taken = Checkpoints::of_process(settings())->take(path, file);
+  Checkpoints& all = *Checkpoints::of_process(settings());
+  Status taken = all.take(path, file);
+  if (taken.kind() == holdfast::Kind::busy && !holdfast::redundant::Replica::now()) {
+    holdfast::watch_ending();
+    const auto later = all.take_when_closed(file);
+    if (later && *later) return;
+    if (!later) taken = later.status();
+  }
   if (!taken) return complain(path, taken.sentence() + "; it stays a plain file");
   wait_for_protection(path);
   (void)as_one(Call::unlink, AT_FDCWD, path.c_str(), "", ENOENT, [&] { return real().unlinkat(AT_FDCWD, path.c_str(), 0); });
@@ -347,15 +355,23 @@ HF_DOOR int remove(const char* path) noexcept {
 
 namespace {
 
+// A directory, a link, a named pipe. At the path itself nothing may stand where a checkpoint is to be seen.
 template <class Native>
-int make_directory(int directory, const char* path, Native native) {
-  return inside > 0 ? native() : as_one(Call::make_directory, directory, path, "", EEXIST, native);
+int make_new(Call call, int directory, const char* path, const char* other, Native native) {
+  if (inside > 0) return native();
+  if (const int error = why_name_is_taken(directory, path)) return errno = error, -1;
+  return as_one(call, directory, path, other, EEXIST, native);
 }
 
-// A named pipe, say. It has no content of its own.
+template <class Native>
+int make_directory(int directory, const char* path, Native native) {
+  return make_new(Call::make_directory, directory, path, "", native);
+}
+
+// It has no content of its own.
 template <class Native>
 int make_node(int directory, const char* path, Native native) {
-  return inside > 0 ? native() : as_one(Call::make_node, directory, path, "", EEXIST, native);
+  return make_new(Call::make_node, directory, path, "", native);
 }
 
 template <class Native>
@@ -385,7 +401,7 @@ HF_DOOR int symlinkat(const char* target, int directory, const char* path) noexc
   HF_ALIKE(AT_FDCWD, target);
   HF_ALIKE(directory, path);
   const auto native = [=] { return int(syscall(SYS_symlinkat, target, directory, path)); };
-  return inside > 0 ? native() : as_one(holdfast::file::Call::link, directory, path, target, EEXIST, native);
+  return make_new(holdfast::file::Call::link, directory, path, target, native);
 }
 HF_DOOR int symlink(const char* target, const char* path) noexcept {
   HF_ALIKE(AT_FDCWD, target);
