@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "base/node_path.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/pool.hpp"
+#include "checkpoint/untouched.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -18,6 +20,23 @@ namespace {
 
 // Of users' files those that `is_meant`, in these states, on all nodes that answer, side by side. `only`: on that address alone, if there is one.
 using IsMeant = std::function<bool(State, const LocalName&)>;
+
+// What programs have opened to read and write, and may never write, is nobody's business elsewhere. It has its note before it is there, and as long as it is: of
+// what has its note no more, and is not there any more either, no new state was found.
+void leave_out_untouched(std::vector<FoundElsewhere>& found, target::Target& target, const std::string& below) {
+  const auto may_be = [](const FoundElsewhere& one) { return one.file.state == State::writing || one.file.state == State::closed; };
+  if (std::none_of(found.begin(), found.end(), may_be)) return;
+  const auto untouched = Untouched::noted_on(target, below);
+  std::set<std::string> there;
+  for (const State state : {State::writing, State::closed, State::protecting})
+    if (const auto names = target.list(fmt::format("{}/{}", below, state_name(state))))
+      for (const std::string& text : *names)
+        if (const auto name = decode_local_name(text)) there.insert(opener_begins(*name));
+  std::erase_if(found, [&](const FoundElsewhere& one) {
+    const std::string begins = opener_begins(one.file.name);
+    return may_be(one) && (untouched.contains(begins) || !there.contains(begins));
+  });
+}
 
 std::vector<FoundElsewhere> find_on(target::Target& target, const std::string& address, const std::string& below, const std::vector<State>& states,
                                     const IsMeant& is_meant) {
@@ -27,8 +46,9 @@ std::vector<FoundElsewhere> find_on(target::Target& target, const std::string& a
     if (!names) continue;
     for (const std::string& text : *names)
       if (auto name = decode_local_name(text); name && name->kind == LocalName::of_user && is_meant(state, *name))
-        found.push_back({address, {state, std::move(*name)}});
+        found.push_back({address, {.state = state, .name = std::move(*name)}});
   }
+  leave_out_untouched(found, target, below);
   return found;
 }
 
@@ -111,6 +131,29 @@ std::optional<Coming> coming_elsewhere(const std::string& file, uint32_t known, 
       return one.address == coming->address && one.file.state == State::protecting;
     });
   return coming;
+}
+
+Status check_not_overtaken(const LocalName& name, const std::string& own, const Run& run, const Settings& settings, catalog::VersionList& versions) {
+  const auto refused = [&](const std::string& address) {
+    return Status(Kind::busy,
+                  fmt::format("{} wrote it as well while {} had it open: let one node write it after the other, or each rank a file of its own",
+                              address.empty() ? "another node" : node_of(address), node_of(own)),
+                  EBUSY);
+  };
+  const std::vector<State> states{State::writing, State::closed, State::protecting, State::kept};
+  for (const FoundElsewhere& one : files_elsewhere(name.file, states, own, run, settings))
+    if (one.file.name.number >= name.number) return refused(one.address);
+  const auto found = versions.look(run.nodes, settings.deadline_ms);
+  if (!found) return {};
+  for (const catalog::FoundVersion& one : *found) {
+    const layout::Version& version = *one.manifest.version;
+    if (version.run != run.id || version.attempt != run.attempt || version.file != name.file || version.roll || version.number < name.number)
+      continue;
+    const auto wrote = [&](const std::string& address) { return one.manifest.file_id.ends_with(catalog::digits_of_node(address)); };
+    const auto who = std::find_if(run.nodes.begin(), run.nodes.end(), wrote);
+    if (who == run.nodes.end() || *who != own) return refused(who == run.nodes.end() ? "" : *who);
+  }
+  return {};
 }
 
 std::map<std::string, LocalName> removed_elsewhere(const std::optional<std::string>& file, const std::string& own, const Run& run,

@@ -7,6 +7,7 @@
 
 #include "base/config.hpp"
 #include "base/status.hpp"
+#include "catalog/versions.hpp"
 #include "checkpoint/local.hpp"
 #include "checkpoint/run.hpp"
 
@@ -28,6 +29,8 @@ std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::
 // What they say was removed in this attempt, or of one file: by path, as it was then.
 std::map<std::string, LocalName> removed_elsewhere(const std::optional<std::string>& file, const std::string& own, const Run& run,
                                                    const Settings& settings);
+// Whether another node has that version too, or a later one, or has it open to write. Behind the close of who may not have seen it.
+Status check_not_overtaken(const LocalName& name, const std::string& own, const Run& run, const Settings& settings, catalog::VersionList& versions);
 Status refuse_beside(const std::string& node, const std::string& file);
 Status refuse_coming(const std::string& node, const std::string& file);
 // What those nodes have closed, not protected yet, and not removed.

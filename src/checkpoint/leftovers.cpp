@@ -81,6 +81,7 @@ class Unneeded {
       else if (name.starts_with(team_begins)) (void)target_.remove_directory(at(name));
     (void)target_.remove(at(gave_way));
     (void)target_.remove_directory(at(said_directory));
+    (void)target_.remove_directory(at(untouched_directory));
     // Who died with one open may be the reason why its checkpoint is passed over (updates.hpp).
     if (const auto open = list(state_name(State::writing)); !open.empty() && target_.make_directory(at(state_name(State::torn))))
       for (const std::string& name : open) (void)target_.put(in(State::torn, name), {}, false);

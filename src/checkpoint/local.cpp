@@ -371,10 +371,23 @@ LocalFiles::Listed LocalFiles::listed() const {
   Listed now;
   std::vector<std::string> directories;
   for (const State state : all_states) directories.push_back(below_attempt(state));
+  directories.insert(directories.begin(), untouched_directory);  // a note is there before its copy
   const auto names = names_in(directories);
+  const std::set<std::string> untouched(names.front().begin(), names.front().end());
   for (const State state : all_states)
-    for (LocalName& name : decoded(names[size_t(state)])) now.all_.push_back({state, std::move(name)});
+    for (LocalName& name : decoded(names[1 + size_t(state)])) {
+      const bool may_be = state == State::writing || state == State::closed;
+      const bool is_untouched = may_be && !untouched.empty() && untouched.contains(opener_begins(name));
+      now.all_.push_back({.state = state, .name = std::move(name), .is_untouched = is_untouched});
+    }
   return now;
+}
+
+// A copy that only waits for being written, where another node has written meanwhile.
+bool LocalFiles::Listed::is_followed(const LocalFile& copy) const {
+  return std::any_of(all_.begin(), all_.end(), [&](const LocalFile& one) {
+    return &one != &copy && one.name.file == copy.name.file && one.name.kind == LocalName::of_user && one.name.number >= copy.name.number;
+  });
 }
 
 std::optional<LocalFile> LocalFiles::Listed::newest(const std::string& file) const {
@@ -383,10 +396,14 @@ std::optional<LocalFile> LocalFiles::Listed::newest(const std::string& file) con
   for (const LocalFile& one : all_) {
     if (is_never_seen(one.state) || one.name.file != file || one.name.kind != LocalName::of_user) continue;
     if (one.state == State::hidden) hidden = std::max(hidden.value_or(0), one.name.number);
-    else if (!best || best->name.number < one.name.number) best = &one;
+    else if ((!best || best->name.number < one.name.number) && !(one.is_untouched && is_followed(one))) best = &one;
   }
-  if (!best || (hidden && *hidden >= best->name.number)) return {};
-  return *best;
+  if (!best || (hidden && *hidden >= best->of_version())) return {};
+  LocalFile found = *best;
+  found.is_overtaken = std::any_of(all_.begin(), all_.end(), [&](const LocalFile& one) {
+    return one.state == State::dropped && one.name.file == file && one.name.number > found.name.number && one.name.writer != found.name.writer;
+  });
+  return found;
 }
 
 std::optional<uint32_t> LocalFiles::Listed::hidden_number(const std::string& file) const {
@@ -426,7 +443,7 @@ bool LocalFiles::Listed::has_of(const std::string& file, uint32_t before_number,
 
 // What has failed or is torn is no version, and never becomes one.
 std::optional<LocalName> LocalFiles::Listed::before_in_its_place(const LocalName& name, const std::string& except) const {
-  for (const auto& [state, other] : all_) {
+  for (const auto& [state, other, untouched, overtaken] : all_) {
     const bool becomes_one = is_written_here(state) && state != State::together && state != State::failed && state != State::torn;
     const bool has_its_place = other.kind == LocalName::of_user && other.step == name.step && other.rank == name.rank && other.file != name.file;
     if (!becomes_one || !has_its_place || other.file == except || other.written >= name.written) continue;
@@ -445,10 +462,10 @@ std::optional<uint64_t> LocalFiles::Listed::last_step(const std::string& file, u
 
 LocalFiles::Seen LocalFiles::Listed::see() const {
   std::map<std::string, uint32_t> newest, hidden;
-  for (const auto& [state, name] : all_) {
-    if (is_never_seen(state) || name.kind != LocalName::of_user) continue;
-    uint32_t& number = (state == State::hidden ? hidden : newest)[name.file];
-    number = std::max(number, name.number);
+  for (const LocalFile& one : all_) {
+    if (is_never_seen(one.state) || one.name.kind != LocalName::of_user) continue;
+    uint32_t& number = (one.state == State::hidden ? hidden : newest)[one.name.file];
+    number = std::max(number, one.of_version());
   }
   Seen seen;
   for (const auto& [file, number] : hidden)
@@ -470,7 +487,8 @@ void LocalFiles::forget_dropped() const {
     else by_rank[{name.rank, name.writer, name.kind}].push_back(std::move(name));
   }
   for (auto& [rank, names] : by_rank) {
-    std::sort(names.begin(), names.end(), [](const LocalName& a, const LocalName& b) { return a.written > b.written; });
+    std::sort(names.begin(), names.end(),
+              [](const LocalName& a, const LocalName& b) { return std::tie(a.written, a.step, a.number) > std::tie(b.written, b.step, b.number); });
     const bool are_many = names.front().writers > 0 && names.front().kind == LocalName::of_user;
     for (size_t i = are_many ? most_dropped_of_many : most_dropped; i < names.size(); ++i) (void)catalog::unlink_file(path(State::dropped, names[i]));
   }
@@ -541,26 +559,31 @@ Status link_file(const std::string& from, const std::string& to) {
   return Status::from_errno(errno, fmt::format("giving {} the name {}", from, to));
 }
 
-Status copy_into(const std::string& from, int to) {
+Status copy_into(const std::string& from, int to, Content* content) {
   const Descriptor source = catalog::open_to_read(from);
   if (!source) return Status::from_errno(errno, from);
+  coding::RunningChecksum sum(0);
   std::string piece(1 << 20, '\0');
   for (uint64_t at = 0;;) {
     const auto got = catalog::read_at(source.get(), from, at, std::as_writable_bytes(std::span(piece)));
     if (!got) return got.status();
+    if (*got == 0 && content) *content = {at, sum.value()};
     if (*got == 0) return {};
+    if (content) sum.add(std::as_bytes(std::span(piece)).first(*got));
     HF_TRY(catalog::write_all(to, "a copy of " + from, piece.substr(0, *got)));
     at += *got;
   }
 }
 
-Status copy_file(const std::string& from, const std::string& to) {
+Status copy_file(const std::string& from, const std::string& to, Content* content) {
   const auto state = catalog::look(from, true);
   if (!state) return state.status();
   const Descriptor copy(catalog::environment().openat(AT_FDCWD, to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!copy) return Status::from_errno(errno, to);
   (void)catalog::environment().fchmod(copy.get(), state->mode & 0777);
-  return copy_into(from, copy.get());
+  HF_TRY(copy_into(from, copy.get(), content));
+  if (content) catalog::environment().say_as_of(AT_FDCWD, from.c_str(), copy.get(), true);
+  return {};
 }
 
 }  // namespace holdfast::checkpoint

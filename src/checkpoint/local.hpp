@@ -27,6 +27,7 @@ std::string directory_of_attempt(const std::string& run, const layout::Attempt& 
 
 inline constexpr const char* openers_directory = "openers";         // beside the states: who has a file open to write (LocalFiles::opened)
 inline constexpr const char* ranks_directory = "ranks";             // beside the states: which ranks have ended by themselves (ended.hpp)
+inline constexpr const char* untouched_directory = "untouched";     // beside the states: how copies were when they were made (untouched.hpp)
 inline constexpr const char* unread_directory = "unread";           // beside the states: what ranks could not read (unread.hpp)
 inline constexpr const char* why_ending = ".why";                   // of the note beside a failed file
 inline constexpr std::string_view team_begins = "team.";            // beside the states: what a team of a redundant job has not closed yet
@@ -82,6 +83,8 @@ struct LocalName {
   bool is_single() const { return ranks == 0 && writers == 0; }  // layout::Version
   layout::Version version_in(const Run& run) const { return {run.id, run.attempt, step, rank, ranks, number, file, written, turn, writers, writer}; }
 };
+// In the patterns that number a rank's files on its own node.
+inline bool is_of_another_rank(const LocalName& name) { return name.writers == 0 && name.writer != 0; }
 // One component, "30.2of6.1.17.3~|home|me|ck.30.2", or "30.0of0.1.17.3.w2of6~|home|me|30|part". Kind::invalid, with ENAMETOOLONG, where the path is too long for one.
 Result<std::string> encode(const LocalName& name);
 std::optional<LocalName> decode_local_name(const std::string& text);
@@ -91,6 +94,9 @@ std::string opener_begins(const LocalName& name);
 struct LocalFile {
   State state;
   LocalName name;
+  bool is_untouched = false;  // a copy of the version before it, to which nobody may ever write (untouched.hpp)
+  bool is_overtaken = false;  // a note says that another node has written it since
+  uint32_t of_version() const { return name.number - is_untouched; }  // no version is later that a program here has seen
 };
 
 // Of one attempt on one node, by its directory as this machine has it. Each team of a redundant job has what it writes apart, until it is known whose
@@ -176,6 +182,7 @@ class LocalFiles {
 
    private:
     friend class LocalFiles;
+    bool is_followed(const LocalFile& copy) const;
     std::vector<LocalFile> all_;  // in the order of the states
   };
   Listed listed() const;
@@ -224,8 +231,9 @@ bool has_writers(const std::string& path);
 // A second name of the file `from`. Kind::exists where there is something at `to`.
 Status link_file(const std::string& from, const std::string& to);
 // The content of `from` to where the descriptor stands.
-Status copy_into(const std::string& from, int to);
-// The content of `from`, with its permissions, into the new file `to`; Kind::exists where there is one.
-Status copy_file(const std::string& from, const std::string& to);
+Status copy_into(const std::string& from, int to, Content* content = nullptr);
+// The content of `from`, with its permissions, into the new file `to`; Kind::exists where there is one. With `content`, which is of what was copied, it has its
+// times as well: who has not written to it has not changed them.
+Status copy_file(const std::string& from, const std::string& to, Content* content = nullptr);
 
 }  // namespace holdfast::checkpoint

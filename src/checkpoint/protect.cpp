@@ -28,7 +28,7 @@ Status read_all_at(int file, const std::string& path, uint64_t offset, ByteSpan 
 }
 
 // What is to be written: a file, or a pack of some.
-struct Content {
+struct ToStore {
   layout::Version version;
   uint64_t bytes = 0;
   uint32_t mode = 0600;
@@ -36,7 +36,7 @@ struct Content {
   std::vector<layout::Packed> pack = {};
 };
 
-Result<ProtectedNow> write_version(const Content& content, const std::string& own, const Settings& settings) {
+Result<ProtectedNow> write_version(const ToStore& content, const std::string& own, const Settings& settings) {
   Status worst;
   catalog::LeftOut left_out;
   // Nodes that are lost on the way, or have no room, are left out the next time.

@@ -82,6 +82,7 @@ Status Protector::fail_all_of_before() {
   if (is_rolled_ || has_shared_) HF_TRY(catalog::make_file(fmt::format("{}/{}", files_.directory(), started_anew), 0600));
   for (const State state : {State::closed, State::protecting})
     for (const LocalName& name : files_.list(state)) {
+      if (state == State::closed && untouched_.settle(name, state, true) == Untouched::Found::gone) continue;
       say_why(name, Status(Kind::io, "its node was started anew before it was protected, and may have lost a part of it"));
       const Status failed = files_.move(name, state, State::failed);
       if (!failed && failed.kind() != Kind::not_found) return failed;
@@ -131,9 +132,12 @@ bool Protector::take_twins() {
 }
 
 bool Protector::end() {
-  for (const LocalName& name : files_.list(State::closed)) fail(name, Status(Kind::busy, "a program still has it open to write"));
+  for (const LocalName& name : files_.list(State::closed))
+    if (untouched_.settle(name, State::closed, true) != Untouched::Found::gone)
+      fail(name, Status(Kind::busy, "a program still has it open to write"));
   for (const LocalName& name : files_.list(State::writing))
-    if (!has_writers(files_.path(State::writing, name))) (void)files_.move(name, State::writing, State::torn);
+    if (untouched_.settle(name, State::writing, true) != Untouched::Found::gone && !has_writers(files_.path(State::writing, name)))
+      (void)files_.move(name, State::writing, State::torn);
   for (const LocalName& name : files_.list(State::together)) (void)files_.move(name, State::together, State::torn);
   files_.forget_teams();
   return hands_->failed == 0;
@@ -258,8 +262,9 @@ bool Protector::must_wait(const LocalName& name, bool is_other_at_work) const {
   return other && other->state == State::protecting;
 }
 
-// Not what was written anew meanwhile, or has gone with its node, or what the other thread has taken.
+// Not what was written anew meanwhile, or has gone with its node, or what the other thread has taken; nor a copy to which nobody has written.
 bool Protector::take(const LocalName& name) {
+  if (untouched_.settle(name, State::closed) == Untouched::Found::gone) return false;
   std::lock_guard lock(hands_->mutex);
   const bool taken = files_.move(name, State::closed, State::protecting).ok();
   if (taken) hands_->files.push_back(name);
@@ -308,12 +313,24 @@ void Protector::protect_taken(const std::vector<LocalName>& names, catalog::Vers
       let_go(name, Status(Kind::invalid, why));
       continue;
     }
+    if (const Status alone = check_not_overtaken(name, versions); !alone) {
+      let_go(name, alone);
+      continue;
+    }
     auto version = version_now(name);
     if (!version) let_go(name, version.status());
     else if (is_small(State::protecting, name) && !is_replaced(name)) small[name.step].push_back({name, std::move(*version)});
     else protect_alone({name, std::move(*version)}, versions);
   }
   for (auto& [step, files] : small) protect_small(std::move(files), versions);
+}
+
+// While nothing was written to a copy nobody elsewhere has minded it.
+Status Protector::check_not_overtaken(const LocalName& name, catalog::VersionList& versions) const {
+  if (!untouched_.has(name)) return {};
+  Status alone = checkpoint::check_not_overtaken(name, own_, run_, settings_, versions);
+  untouched_.forget(name);
+  return alone;
 }
 
 // A file without a {rank} is one of its step, and may be opened by ranks of several nodes together.

@@ -17,6 +17,7 @@
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/run.hpp"
+#include "checkpoint/untouched.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -66,6 +67,7 @@ class Protector {
   Result<ProtectedNow> protect_file(const Taken& file, catalog::VersionList& versions) const;
   void are_protected(std::span<const Taken> files, const ProtectedNow& now, catalog::VersionList& versions);
   void let_go(const LocalName& name, const Status& why);
+  Status check_not_overtaken(const LocalName& name, catalog::VersionList& versions) const;
   bool is_small(State state, const LocalName& name) const;
   void leave_room_after(const LocalName& name, catalog::VersionList& versions);
   Result<layout::Version> version_now(const LocalName& name) const;
@@ -80,6 +82,7 @@ class Protector {
   const std::string own_;
   const std::function<void(const std::string&)> say_;
   const LocalFiles files_;
+  const Untouched untouched_{files_};
   std::optional<Patterns> patterns_;
   bool is_rolled_ = false;   // rolls say what belongs to a checkpoint
   bool has_shared_ = false;  // processes of several nodes may write a file

@@ -11,6 +11,7 @@
 #include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
 #include "checkpoint/protect.hpp"
+#include "checkpoint/untouched.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -81,7 +82,7 @@ Result<std::vector<LocalName>> listed_on(const Run& run, uint64_t step, const Se
     for (const LocalEntry& entry : survey->local) {
       if (entry.attempt != run.attempt || entry.name.step != step || entry.name.kind != LocalName::of_user) continue;
       if (entry.state == State::hidden) all.remove(entry.name);
-      else if (is_written_here(entry.state)) all.add(entry.name);
+      else if (is_written_here(entry.state) && !entry.is_untouched) all.add(entry.name);
     }
     for (const catalog::FoundVersion& one : survey->versions)
       if (const layout::Version& v = *one.manifest.version; v.run == run.id && v.attempt == run.attempt && v.step == step && !v.roll)
@@ -143,6 +144,7 @@ Status put(const LocalFiles& files, const LocalName& name, const std::vector<Loc
 OfRank of_rank(const LocalFiles& files, uint32_t rank) {
   std::map<uint64_t, Listed> listed;
   OfRank all;
+  const auto untouched = Untouched(files).noted();
   for (const State state : all_states) {
     if (!is_written_here(state) && state != State::dropped && state != State::hidden) continue;
     for (const LocalName& name : files.list(state)) {
@@ -152,6 +154,8 @@ OfRank of_rank(const LocalFiles& files, uint32_t rank) {
       }
       const bool is_roll = name.kind == LocalName::roll_of_rank;
       if (name.writers == 0 || name.writer != rank || (!is_roll && (name.kind != LocalName::of_user || state == State::dropped))) continue;
+      const bool may_be_written = state != State::writing && state != State::closed;
+      if (!is_roll && !may_be_written && !untouched.empty() && untouched.contains(opener_begins(name))) continue;
       if (!is_roll) listed[name.step].add(name);
       else if (auto [at, first] = all.rolls.try_emplace(name.step, name); !first && at->second.number < name.number) at->second = name;
     }
@@ -188,7 +192,7 @@ std::set<uint64_t> dropped_steps(const Survey& survey, const Run& run) {
   for (const LocalEntry& entry : survey.local) {
     if (entry.attempt != run.attempt || entry.name.kind != LocalName::of_user) continue;
     if (entry.state == State::dropped) note(dropped, entry.name.file, entry.name.number), steps[entry.name.file] = entry.name.step;
-    else if (is_written_here(entry.state)) note(newest, entry.name.file, entry.name.number);
+    else if (is_written_here(entry.state) && !entry.is_untouched) note(newest, entry.name.file, entry.name.number);
   }
   for (const catalog::FoundVersion& one : survey.versions)
     if (const layout::Version& v = *one.manifest.version; v.run == run.id && v.attempt == run.attempt && !v.roll) note(newest, v.file, v.number);

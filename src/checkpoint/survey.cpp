@@ -10,6 +10,7 @@
 #include "checkpoint/given_up.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/singles.hpp"
+#include "checkpoint/untouched.hpp"
 #include "checkpoint/updates.hpp"
 #include "layout/pack.hpp"
 
@@ -49,12 +50,15 @@ void list_attempt(target::Target& target, const std::string& node, const std::st
   const std::string notes = fmt::format("{}/{}", of_attempt, unread_directory);
   for (const std::string& file_id : into.list(target, notes))
     into.unread.push_back({node, run, *which, file_id, text_of(target, notes + "/" + file_id)});
+  const auto untouched = Untouched::noted_on(target, of_attempt);
   for (const State state : all_states) {
     const std::string directory = fmt::format("{}/{}", of_attempt, state_name(state));
     for (const std::string& text : into.list(target, directory)) {
       auto name = text.ends_with(why_ending) ? std::nullopt : decode_local_name(text);
       if (!name) continue;
       LocalEntry& entry = into.entries.emplace_back(LocalEntry{node, run, *which, state, std::move(*name), ""});
+      const bool may_be = state == State::writing || state == State::closed;
+      entry.is_untouched = may_be && !untouched.empty() && untouched.contains(opener_begins(entry.name));
       if (state != State::failed) continue;
       entry.why = text_of(target, directory + "/" + text + why_ending);
     }
@@ -78,7 +82,7 @@ using Key = std::tuple<std::string, layout::Attempt, uint64_t>;  // run, attempt
 std::string local_state(const std::vector<const LocalEntry*>& files) {
   for (const State state : {State::failed, State::torn, State::together, State::writing, State::closed, State::protecting})
     for (const LocalEntry* file : files)
-      if (file->state == state) return state_name(state == State::together ? State::writing : state);
+      if (file->state == state && !file->is_untouched) return state_name(state == State::together ? State::writing : state);
   return state_name(State::kept);
 }
 

@@ -19,7 +19,8 @@ struct LocalEntry {
   layout::Attempt attempt;
   State state;
   LocalName name;
-  std::string why;  // of a failed one
+  std::string why;            // of a failed one
+  bool is_untouched = false;  // LocalFile
 };
 
 // What a rank could not read of the checkpoint that its attempt had begun with.

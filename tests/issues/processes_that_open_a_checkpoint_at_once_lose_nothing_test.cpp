@@ -8,6 +8,7 @@
 
 #include <array>
 
+#include "catalog/user_files.hpp"
 #include "checkpoint/protector.hpp"
 #include "frontend/posix/checkpoints.hpp"
 #include "sim/pool_on_site.hpp"

@@ -247,12 +247,29 @@ void CheckpointsWorld::check_listing(RankOf& rank) {
     found(fmt::format("attempt {} lists {}, and has begun with {}", text_of(run_.attempt), fmt::join(seen, ", "), fmt::join(expected, ", ")));
 }
 
+// By an open to read and write, as Fortran's are, which leaves nothing.
+std::optional<Bytes> CheckpointsWorld::bytes_to_update(RankOf& rank, const Front::File& file, Status& status) {
+  const int fd = rank.front->open_to_write(file, O_RDWR, 0, status);
+  if (fd < 0) return {};
+  struct stat state;
+  std::optional<Bytes> bytes;
+  if (catalog::environment().fstat(fd, &state) == 0) bytes.emplace(size_t(state.st_size));
+  if (bytes && catalog::environment().pread(fd, bytes->data(), bytes->size(), 0) != state.st_size) bytes.reset();
+  catalog::environment().close(fd);
+  (void)rank.front->closed(fd);
+  return bytes;
+}
+
 // False where it is refused, as it may be.
 bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
   const auto file = rank.front->match(path);
   const auto sight = file ? rank.front->look(*file) : Result<Front::Sight>(Status(Kind::io, "no match"));
   if (Schedule::dead()) return false;
-  const auto bytes = sight && sight->what != Front::Sight::absent ? bytes_at(sight->what == Front::Sight::local ? sight->path : path) : std::nullopt;
+  const bool is_there = sight && sight->what != Front::Sight::absent, may_write = is_there && !is_shared() && file->named.rank < ranks_ && one_in(3);
+  Status refused;
+  const auto bytes = may_write  ? bytes_to_update(rank, *file, refused)
+                     : is_there ? bytes_at(sight->what == Front::Sight::local ? sight->path : path)
+                                : std::nullopt;
   if (Schedule::dead()) return false;
   if (!bytes) {
     count(Did::reads_refused);
@@ -260,6 +277,7 @@ bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
       found(fmt::format("{} is of what attempt {} begins with, and cannot be read: {}", path, text_of(run_.attempt),
                         !sight                                ? sight.status().sentence()
                         : sight->what == Front::Sight::absent ? "it is absent"
+                        : !refused                            ? refused.sentence()
                                                               : sight->path + " is not there"));
     return false;
   }
@@ -281,6 +299,7 @@ bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
   begun_round_ = write->round;
   rank.paths.insert(path);
   count(Did::files_read);
+  count(Did::files_read_to_update, may_write);
   return true;
 }
 

@@ -50,6 +50,7 @@ enum class Did : uint8_t {
   files_renamed,
   files_moved,
   files_updated,
+  files_read_to_update,
   failed_by_name,
   drained,
   begun_from_plain_files,
@@ -99,6 +100,7 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "files renamed",
                                             "files renamed from another checkpoint's name",
                                             "files updated",
+                                            "files that were opened to be updated, and read",
                                             "files that failed by name",
                                             "checkpoints drained",
                                             "attempts that began with a drained checkpoint",
@@ -293,6 +295,7 @@ class CheckpointsWorld {
   void check_drained_singles();
   bool on_ranks(const std::function<void(RankOf&)>& body, bool may_die);
   std::optional<Bytes> bytes_at(const std::string& path);
+  std::optional<Bytes> bytes_to_update(RankOf& rank, const Front::File& file, Status& status);
 
   // What the disks hold, looked at by nobody of the job.
   std::optional<checkpoint::LocalName> newest_name(int node, const std::string& path) const;

@@ -34,7 +34,7 @@ InodePtr Tree::make(mode_t mode) {
   auto node = std::make_shared<Inode>();
   node->number = next_number_++;
   node->mode = mode;
-  node->changed = ++clock_;
+  node->changed = node->written = ++clock_;
   return node;
 }
 
@@ -73,13 +73,13 @@ void Tree::rename(Inode& from, const std::string& old_name, Inode& to, const std
 void Tree::write(Inode& file, uint64_t offset, ByteView bytes) {
   file.now.write(offset, bytes);
   if (may_lose_power) file.unsynced.push_back({false, offset, Bytes(bytes.begin(), bytes.end())});
-  file.changed = ++clock_;
+  file.changed = file.written = ++clock_;
 }
 
 void Tree::cut(Inode& file, uint64_t size) {
   file.now.truncate(size);
   if (may_lose_power) file.unsynced.push_back({true, size, {}});
-  file.changed = ++clock_;
+  file.changed = file.written = ++clock_;
 }
 
 void Tree::sync(Inode& node, bool with_time) {
@@ -516,6 +516,7 @@ void Site::look_at(const Inode& node, struct stat* into) {
   into->st_uid = geteuid();
   into->st_size = off_t(node.link() ? node.leads_to.size() : node.now.size());
   into->st_ctim = {node.changed / 1'000'000'000, node.changed % 1'000'000'000};
+  into->st_mtim = {node.written / 1'000'000'000, node.written % 1'000'000'000};
 }
 
 bool Site::look_at_place(int place, const std::string& object, struct stat* into) {

@@ -32,7 +32,7 @@ struct Inode : std::enable_shared_from_this<Inode> {
   };
   uint64_t number = 0;
   mode_t mode = 0;
-  int64_t changed = 0, durable_changed = 0;
+  int64_t changed = 0, durable_changed = 0, written = 0;
   target::SparseBytes now, durable;
   std::vector<Change> unsynced;
   std::string leads_to;                                      // of a link

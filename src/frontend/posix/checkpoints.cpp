@@ -219,6 +219,7 @@ Result<Checkpoints::State::Beginning> Checkpoints::State::see_in(Listed& here, c
                   file.path +
                       ": another rank has it open to write, and with --replicas one writes it after the other: let each rank write a file of its own",
                   EBUSY);
+  if (joins && !may_write_nothing(flags)) untouched.claim(now->name);
   if (joins) return Beginning{.name = now->name, .joins = true, .newest = now->name};
   HF_TRY(files.make());
   auto next = next_name_of(file, !there || (flags & O_TRUNC), here);
@@ -227,6 +228,7 @@ Result<Checkpoints::State::Beginning> Checkpoints::State::see_in(Listed& here, c
   Beginning begun{.name = std::move(*next), .newest = now ? std::optional(now->name) : std::nullopt};
   if (!there || (flags & O_TRUNC)) begins(begun.name.step);
   if (there && !(flags & O_TRUNC)) {
+    begun.may_stay_so = may_write_nothing(flags);
     HF_TRY(copy_last(begun, file, std::move(*sight)));
   } else if (there) {
     const auto before = catalog::look(sight->what == Sight::local ? sight->path : file.path, true);
@@ -240,7 +242,7 @@ Status Checkpoints::State::copy_last(Beginning& begun, const File& file, Sight s
   begun.half = files.scratch();
   for (;;) {
     const std::string from = sight.what == Sight::local ? sight.path : file.path;
-    const Status copied = checkpoint::copy_file(from, begun.half);
+    const Status copied = checkpoint::copy_file(from, begun.half, begun.may_stay_so ? &begun.content : nullptr);
     if (copied) return copied;
     (void)catalog::unlink_file(begun.half);
     if (copied.kind() != Kind::not_found) return copied;
@@ -266,6 +268,8 @@ bool Checkpoints::State::is_overtaken(Beginning& begun) const {
 Status Checkpoints::State::put_in_place(const Beginning& begun, mode_t mode, catalog::Descriptor& turn) {
   const std::string path = files.path(checkpoint::State::writing, begun.name);
   if (begun.joins) return {};
+  untouched.forget(begun.name);  // of one of that number that a process was about to drop when it was killed
+  if (begun.may_stay_so) HF_TRY(untouched.begins(begun.name, begun.half, begun.content));
   if (!begun.half.empty()) return catalog::move(begun.half, path, true);
   (void)catalog::make_with_parents(catalog::parent_of(begun.name.file));
   catalog::Descriptor made(files.make_for_program(path, mode));
@@ -333,7 +337,7 @@ Status Checkpoints::State::check_alone(const File& file, const LocalName& name) 
   if (others.writing.empty()) return {};
   // Who has joined it meanwhile has it open, or has closed it: then it lies here no more.
   const auto turn = files.take_turn(name.file, patience());
-  if (!files.is_open_to_others(name, who())) (void)catalog::unlink_file(files.path(checkpoint::State::writing, name));
+  if (!files.is_open_to_others(name, who())) (void)catalog::unlink_file(files.path(checkpoint::State::writing, name)), untouched.forget(name);
   return checkpoint::refuse_beside(others.writing, file.path);
 }
 
@@ -411,7 +415,8 @@ std::string Checkpoints::closed(int fd, bool given_up, Status* late) {
   }
   // Who protects it waits until the kernel says that nobody has it open to write any more.
   if (given_up)
-    (void)catalog::unlink_file(state_->files.path(checkpoint::State::writing, one.name)), state_->files.no_longer(one.name, state_->who());
+    (void)catalog::unlink_file(state_->files.path(checkpoint::State::writing, one.name)), state_->untouched.forget(one.name),
+        state_->files.no_longer(one.name, state_->who());
   else if (redundant::Replica* const replica = state_->replica()) lock.unlock(), (void)close_as_one(*replica, one.name);
   else (void)state_->close_file(one.name);
   return one.name.file;
@@ -422,6 +427,7 @@ Status Checkpoints::State::close_file(const LocalName& name) {
   const auto turn = files.take_turn(name.file, patience());  // without one it is closed all the same
   files.no_longer(name, who());
   if (files.is_open_to_others(name, who())) return {};
+  if (untouched.settle(name, checkpoint::State::writing) == checkpoint::Untouched::Found::gone) return {};
   const Status moved = move_to_closed(name);
   if (moved.kind() != Kind::not_found) return moved;
   // Another process may have truncated it: it is later in the order now, or of a later checkpoint.
@@ -433,9 +439,19 @@ Status Checkpoints::State::close_file(const LocalName& name) {
 // What was in its place may have been removed since it was begun.
 Status Checkpoints::State::move_to_closed(const LocalName& name) {
   if (second.contains(name.file)) HF_TRY(refuse_second(name, files.listed()));
+  HF_TRY(tell_of_number(name));
   const Status moved = files.move(name, checkpoint::State::writing, checkpoint::State::closed);
   if (moved) second.erase(name.file);
   return moved;
+}
+
+// A rank numbers its files by what its own node shows. That it does not give the number of this one once more is said there; which node it is on nobody knows.
+Status Checkpoints::State::tell_of_number(const LocalName& name) {
+  if (!checkpoint::is_of_another_rank(name) || run.teams > 1) return {};
+  LocalName note = name;
+  note.written = note.turn = 0;
+  const auto text = checkpoint::encode(note);
+  return text ? put_on_all(checkpoint::State::dropped, *text) : text.status();
 }
 
 // Those of patterns with wildcards have no places: their names tell them apart.
@@ -482,6 +498,7 @@ void Checkpoints::truncated(int fd) {
   const auto found = state_->written.find(fd);
   if (found == state_->written.end()) return;
   const LocalName name = found->second.name;
+  state_->untouched.claim(name);
   const State::Listed here = state_->files.listed();
   const LocalName next = state_->anew(name, here);
   if (next == name) return;  // it is new as it is
@@ -677,6 +694,7 @@ Status Checkpoints::State::take_in_place(const std::string& plain, const File& t
   if (!next) return next.status();
   HF_TRY(refuse_second(*next, here, file_of(plain)));
   begins(next->step);
+  HF_TRY(tell_of_number(*next));
   const Status linked = half.empty() ? link_to_closed(*next, plain) : Status();
   if (half.empty()) return linked ? linked : Status(Kind::unsupported, linked.sentence());
   const std::string there = files.path(checkpoint::State::closed, *next);

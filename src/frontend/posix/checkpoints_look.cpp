@@ -34,9 +34,13 @@ bool Checkpoints::State::is_visible(const layout::Version& version, const std::s
 bool Checkpoints::State::may_be_outdated(const File& file, const LocalFile& here) const {
   using checkpoint::State;
   const bool is_own = patterns.have_rank(file.named.part) && file.named.rank == rank;
-  const bool is_finished = here.state == State::restored || here.state == State::kept || here.state == State::twin;
+  const bool is_finished = here.state == State::restored || here.state == State::kept || here.state == State::twin || here.is_untouched;
   if (is_of_all(file)) return is_finished || here.state == State::failed;
-  return here.state == State::restored && !is_own;
+  // What that rank has written is on its node. What another one has is nobody's word for what that rank has done since: it does not wait for that.
+  const bool is_by_its_rank = here.name.writers > 0 ? here.name.writer == file.named.rank : here.name.writer == 0;
+  const bool is_being_written = here.state == State::writing && !here.is_untouched;
+  if (here.state == State::restored || !is_by_its_rank) return here.is_overtaken || (!is_own && !is_being_written);
+  return here.is_overtaken && is_finished;
 }
 
 // What this attempt began with was whole. While a version is made anew a look may miss both, and nodes may answer late: looks until that `suffices`.
@@ -263,12 +267,12 @@ Result<Checkpoints::Sight> Checkpoints::State::look_for_file(const File& file, b
   here = patterns.are_single() ? files.newest(file.path) : here;
   const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
   if (hidden && is_told_here(file)) return Sight{Sight::absent, ""};
-  auto manifest = in_pool(file, here ? here->name.number : 0);
+  auto manifest = in_pool(file, here ? here->of_version() : 0);
   // Removed by one of those who write it, and not written anew since by another.
   if (hidden && (!manifest || !*manifest || number_here(*(*manifest)->version) <= *hidden))
     return Sight{is_put_back(file.path) ? Sight::as_without : Sight::absent, ""};
   if (here && !manifest && patterns.are_single()) return manifest.status();
-  const bool is_newest = here && (!manifest || !*manifest || number_here(*(*manifest)->version) <= here->name.number);
+  const bool is_newest = here && (!manifest || !*manifest || number_here(*(*manifest)->version) <= here->of_version());
   if (is_newest) return Sight{Sight::local, files.path(here->state, here->name)};
   if (!manifest) return manifest.status();
   if (*manifest && !fetches) {
@@ -296,7 +300,7 @@ Status Checkpoints::State::wait_to_see(const File& file) {
     const auto here = files.newest(file.path);
     const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
     if (here ? !may_be_outdated(file, *here) : hidden && is_told_here(file)) return {};
-    known = here ? here->name.number : hidden.value_or(0);
+    known = here ? here->of_version() : hidden.value_or(0);
   }
   return await_protection(file, known);
 }
@@ -495,11 +499,16 @@ Status Checkpoints::State::hide(const File& file, const LocalName& name) {
   HF_TRY(files.hide(name));
   if (!is_of_all(file) && !is_anothers(file)) return {};
   const auto text = checkpoint::encode(name);
+  return text ? put_on_all(checkpoint::State::hidden, *text) : Status();
+}
+
+// An empty note in the directories of all other nodes that answer.
+Status Checkpoints::State::put_on_all(checkpoint::State state, const std::string& name) {
   const auto pool = catalog::look_at_pool(settings.local, settings.deadline_ms);
-  if (!pool || !text) return {};
-  const std::string at = files.on_its_node(checkpoint::State::hidden, *text);
+  if (!pool) return {};
+  const std::string at = files.on_its_node(state, name);
   for (const catalog::Member& member : pool->members)
-    if (member.usable())
+    if (member.usable() && member.path != node)
       (void)member.lane->run([target = member.target, at] {
         const Status put = target->put(at, {}, false);
         if (put.kind() != Kind::not_found) return put;

@@ -25,6 +25,7 @@
 #include "checkpoint/parts.hpp"
 #include "checkpoint/roll.hpp"
 #include "checkpoint/shared.hpp"
+#include "checkpoint/untouched.hpp"
 #include "frontend/posix/checkpoints.hpp"
 #include "redundant/twins/replica.hpp"
 
@@ -49,6 +50,7 @@ struct Checkpoints::State {
         files(checkpoint::LocalFiles(parse_node_path(node).path, run.id, run.attempt, run.teams > 1 ? here.team : checkpoint::LocalFiles::no_team)
                   .with_open_directories()),
         parts(files),
+        untouched(files),
         plain(run, node, settings),
         given_replica(here.replica),
         resumes(here.resumes),
@@ -115,6 +117,8 @@ struct Checkpoints::State {
     bool joins = false;                 // others have it open, or had
     std::optional<LocalName> newest{};  // as it was seen
     std::string half{};                 // a copy of that, where it is updated; it lies in no state yet
+    checkpoint::Content content{};      // of that
+    bool may_stay_so = false;           // the program may only read it
     std::optional<mode_t> mode{};       // of what it is written over: it is the same file to the program
   };
   Result<Beginning> see(const File& file, int flags);
@@ -151,6 +155,9 @@ struct Checkpoints::State {
   std::optional<layout::Version> newest_unread(const File& file);
   Status hide(const File& file, const LocalName& name);
   Status close_file(const LocalName& name);
+  bool may_write_nothing(int flags) const { return (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC) && run.teams == 1; }
+  Status tell_of_number(const LocalName& name);
+  Status put_on_all(checkpoint::State state, const std::string& name);
   Status move_to_closed(const LocalName& name);
   Status take_in_place(const std::string& plain, const File& to, const std::string& half);
   Status link_to_closed(const LocalName& name, const std::string& from) const;
@@ -209,6 +216,7 @@ struct Checkpoints::State {
   const std::string node;  // its address
   const checkpoint::LocalFiles files;
   const checkpoint::Parts parts;
+  const checkpoint::Untouched untouched;
   checkpoint::RankNote rank_note{files};
   checkpoint::PlainFiles plain;
   redundant::Replica* const given_replica;

@@ -84,7 +84,7 @@ Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int 
   const bool there = sight->what == Sight::local || (sight->what == Sight::as_without && catalog::look(file.path, true).ok());
   if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
   if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
-  if (const auto here = state.files.newest(file.path); here && here->state == checkpoint::State::writing)
+  if (const auto here = state.files.newest(file.path); here && here->state == checkpoint::State::writing && !here->is_untouched)
     return Status(Kind::busy, file.path + ": a program has it open to write by itself; let it close the file before ranks open it together");
   HF_TRY(state.files.make());
   auto name = state.next_name_together(file, (flags & O_CREAT) != 0);
