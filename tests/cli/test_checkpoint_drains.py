@@ -238,7 +238,7 @@ class CheckpointDrains(CheckpointTest):
         job = {"ranks": 2, "nodes": 4, "scheme": "rs:2+1", "at_once": True}
         script = f"""until_there() {{ for look in $(seq 300); do [ -e $1 ] && break; sleep 0.1; done; }}
             ls ck > found.$RANK; [ -e removed ] && exit 0
-            [ -e ck/ck.3.0 ] || {{ for s in 1 2 3; do echo $s > ck/ck.$s.$RANK; done; {self.until('3 *whole')}; }}
+            [ -e ck/ck.3.$RANK ] || {{ for s in 1 2 3; do echo $s > ck/ck.$s.$RANK; done; {self.until('3 *whole')}; }}
             touch there.$RANK; until_there there.0; until_there there.1
             if [ $RANK = 0 ]; then rm ck/ck.3.0 ck/ck.3.1; touch removed; else until_there removed; [ -e ck/ck.3.1 ] && touch seen; touch looked; fi
             until_there looked; kill -9 $PPID"""
