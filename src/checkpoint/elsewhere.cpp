@@ -24,7 +24,7 @@ using IsMeant = std::function<bool(State, const LocalName&)>;
 // What programs have opened to read and write, and may never write, is nobody's business elsewhere. It has its note before it is there, and as long as it is: of
 // what has its note no more, and is not there any more either, no new state was found.
 void leave_out_untouched(std::vector<FoundElsewhere>& found, target::Target& target, const std::string& below) {
-  const auto may_be = [](const FoundElsewhere& one) { return one.file.state == State::writing || one.file.state == State::closed; };
+  const auto may_be = [](const FoundElsewhere& one) { return may_be_untouched(one.file.state); };
   if (std::none_of(found.begin(), found.end(), may_be)) return;
   const auto untouched = Untouched::noted_on(target, below);
   std::set<std::string> there;

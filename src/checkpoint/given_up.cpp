@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 namespace holdfast::checkpoint {
@@ -67,10 +65,6 @@ class Written {
   const std::vector<LocalEntry>& local_;
   std::map<std::string, Number> removed_;
 };
-
-}  // namespace
-
-namespace {
 
 // Plain files of that run, which are not of one of these checkpoints.
 bool is_any_plain_beside(const std::vector<Checkpoint*>& removed, const std::vector<DrainedCheckpoint>& drained) {

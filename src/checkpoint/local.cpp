@@ -278,6 +278,10 @@ std::string opener_begins(const LocalName& name) {
   return fmt::format("{:016x}.{}~", coding::xxh3(name.file.data(), name.file.size(), 0), name.number);
 }
 
+bool is_untouched(State state, const LocalName& name, const std::set<std::string>& noted) {
+  return may_be_untouched(state) && !noted.empty() && noted.contains(opener_begins(name));
+}
+
 namespace {
 
 std::string opener_of(int process, uint64_t began_ticks) { return fmt::format("{}.{}", process, began_ticks); }
@@ -376,9 +380,8 @@ LocalFiles::Listed LocalFiles::listed() const {
   const std::set<std::string> untouched(names.front().begin(), names.front().end());
   for (const State state : all_states)
     for (LocalName& name : decoded(names[1 + size_t(state)])) {
-      const bool may_be = state == State::writing || state == State::closed;
-      const bool is_untouched = may_be && !untouched.empty() && untouched.contains(opener_begins(name));
-      now.all_.push_back({.state = state, .name = std::move(name), .is_untouched = is_untouched});
+      const bool is_such = is_untouched(state, name, untouched);
+      now.all_.push_back({.state = state, .name = std::move(name), .is_untouched = is_such});
     }
   return now;
 }

@@ -90,6 +90,9 @@ Result<std::string> encode(const LocalName& name);
 std::optional<LocalName> decode_local_name(const std::string& text);
 // How the names in "openers" of all processes begin that have this file open.
 std::string opener_begins(const LocalName& name);
+// Whether in that state it is a copy to which nobody has written yet (untouched.hpp). `noted`: how the names of such copies begin.
+inline bool may_be_untouched(State state) { return state == State::writing || state == State::closed; }
+bool is_untouched(State state, const LocalName& name, const std::set<std::string>& noted);
 
 struct LocalFile {
   State state;

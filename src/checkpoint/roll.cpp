@@ -154,8 +154,7 @@ OfRank of_rank(const LocalFiles& files, uint32_t rank) {
       }
       const bool is_roll = name.kind == LocalName::roll_of_rank;
       if (name.writers == 0 || name.writer != rank || (!is_roll && (name.kind != LocalName::of_user || state == State::dropped))) continue;
-      const bool may_be_written = state != State::writing && state != State::closed;
-      if (!is_roll && !may_be_written && !untouched.empty() && untouched.contains(opener_begins(name))) continue;
+      if (!is_roll && is_untouched(state, name, untouched)) continue;
       if (!is_roll) listed[name.step].add(name);
       else if (auto [at, first] = all.rolls.try_emplace(name.step, name); !first && at->second.number < name.number) at->second = name;
     }

@@ -57,8 +57,7 @@ void list_attempt(target::Target& target, const std::string& node, const std::st
       auto name = text.ends_with(why_ending) ? std::nullopt : decode_local_name(text);
       if (!name) continue;
       LocalEntry& entry = into.entries.emplace_back(LocalEntry{node, run, *which, state, std::move(*name), ""});
-      const bool may_be = state == State::writing || state == State::closed;
-      entry.is_untouched = may_be && !untouched.empty() && untouched.contains(opener_begins(entry.name));
+      entry.is_untouched = is_untouched(state, entry.name, untouched);
       if (state != State::failed) continue;
       entry.why = text_of(target, directory + "/" + text + why_ending);
     }

@@ -10,11 +10,9 @@ namespace holdfast::frontend::posix {
 
 namespace {
 
-using Torn = checkpoint::State;
-
 Status noted(const checkpoint::LocalFiles& files, const LocalName& name) {
   HF_TRY(checkpoint::encode(name).status());
-  return files.put_into(Torn::torn, [&] { return catalog::make_file(files.path(Torn::torn, name), 0600); });
+  return files.put_into(checkpoint::State::torn, [&] { return catalog::make_file(files.path(checkpoint::State::torn, name), 0600); });
 }
 
 // The numbers of this process that it is open to write by.
