@@ -123,8 +123,9 @@ void Twins::came_of_twin(int way, Frame& frame, Outbox& out) {
   }
 }
 
-// Under the lock.
+// Under the lock. Who is lost himself must not act any more, whoever was to end him.
 void Twins::live(const Frame& frame) {
+  if (frame.number & team_bit(place_.team)) syscall(SYS_exit_group, lost_status);
   const int before = meetings_.leader();
   if (past_ && !introduced_) return;  // it is told again then
   if (follows() && !(frame.subject & team_bit(before))) read_all();
