@@ -10,7 +10,7 @@
 
 namespace holdfast::redundant {
 
-inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 11, secret, {}}; }
+inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 12, secret, {}}; }
 
 enum class Word : uint16_t {
   // to the hub
@@ -79,6 +79,7 @@ enum class Word : uint16_t {
   waits_for_answer,
   asks_ahead,  // to the leader: a thread has waited `rank` ms for the `number`-th answer of that clock, and the leader's own may never ask for it
   child,  // to the hub, from what a replica of the team has started, and back when it is heard; `number`: ChildDoes; payload: a line for the user
+  child_append,  // with the hub, of what a replica has started and is about to append to a file; `number`: OfChildAppend, and back what to do (child_link.hpp)
 };
 
 // What the receiver was about to do, with the call that has that outcome.

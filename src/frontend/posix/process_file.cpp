@@ -14,6 +14,7 @@
 #include "base/in_mpi.hpp"
 #include "catalog/user_files.hpp"
 #include "file/coordinated/coordinated.hpp"
+#include "frontend/posix/appends_of_child.hpp"
 #include "frontend/posix/losses.hpp"
 #include "layers/plain/plain_file.hpp"
 #include "redundant/twins/replica.hpp"
@@ -22,6 +23,7 @@ namespace holdfast::frontend::posix {
 
 std::atomic<int> ProcessFile::writing_{0}, ProcessFile::plain_{0};
 std::atomic<int32_t> ProcessFile::process_{0};
+std::atomic<bool (*)(const std::string&)> ProcessFile::asks_before_appends_{nullptr};
 
 int32_t ProcessFile::process() {
   int32_t known = process_.load(std::memory_order_relaxed);
@@ -495,13 +497,21 @@ Result<uint64_t> ProcessFile::write(uint64_t offset, std::span<const iovec> from
   return done;
 }
 
+Result<Extent> ProcessFile::append_below(std::span<const ByteView> pieces) {
+  const auto asks = asks_before_appends_.load(std::memory_order_relaxed);
+  if (!asks || !is_plain() || !asks(origin_->path())) [[likely]]
+    return stack_->append(pieces, false);
+  HF_TRY(buffers_flushed());
+  return append_as_child(*stack_, origin_->path(), pieces);
+}
+
 Result<uint64_t> ProcessFile::append(uint64_t at_least, std::span<const iovec> from, uint64_t& offset) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(true));
   note_written();
   std::vector<ByteView> pieces;
   for (const iovec& piece : from) pieces.emplace_back(static_cast<const std::byte*>(piece.iov_base), piece.iov_len);
-  auto taken = stack_->append(pieces, false);
+  auto taken = append_below(pieces);
   if (!taken) return heard(taken.status());
   offset = origin_->kernel_keeps() ? taken->offset : std::max(at_least, taken->offset);
   return taken->length;

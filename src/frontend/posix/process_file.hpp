@@ -81,6 +81,8 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
   bool is_plain() const { return plain() != nullptr; }
   // Permission bits, where no name says them.
   std::optional<mode_t> mode();
+  // In a program that a replica has started: whether what it appends to a plain file of this path is to be there once for all teams.
+  static void asks_before_appends(bool (*to)(const std::string& path)) { asks_before_appends_ = to; }
   // Bytes moved, which is less than asked for at the end of the file; a failure only where none were.
   Result<uint64_t> read(uint64_t offset, std::span<const iovec> into);
   Result<uint64_t> write(uint64_t offset, std::span<const iovec> from);
@@ -143,6 +145,7 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
   void drop_stack() { stack_ = {}; }
   void forget_if_unused();
   Status let_go();
+  Result<Extent> append_below(std::span<const ByteView> pieces);
   Status show_and_look();
   Status buffers_flushed();
   Status stored(const Status& status);
@@ -178,6 +181,7 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
   std::atomic<int64_t> written_ns_{0};
   std::atomic<bool> news_{false}, locked_by_process_{false};
   static std::atomic<int> writing_, plain_;
+  static std::atomic<bool (*)(const std::string&)> asks_before_appends_;
   static std::atomic<int32_t> process_;
 };
 

@@ -78,11 +78,6 @@ Status join_output(const std::string& orders, const std::string& rank) {
   return Status();
 }
 
-std::string own_rank() {
-  const std::string rank = rank_of_environment();
-  return rank.empty() ? environment_variable("HOLDFAST_RANK") : rank;  // from `holdfast run`, for a serial program
-}
-
 // Of the program's first thread, which stays.
 void look_at_calls_of_mpi() {
   if (syscall(SYS_gettid) != getpid()) return;
@@ -129,13 +124,6 @@ std::optional<redundant::TeamOrders> orders_of_another() {
   if (orders) return orders;
   const auto own = redundant::parse_orders(environment_variable(redundant::orders_variable));
   return own && own->image > 0 ? own : std::nullopt;
-}
-
-std::string name_of_program() {
-  char path[PATH_MAX];
-  const ssize_t bytes = raw::readlinkat(AT_FDCWD, "/proc/self/exe", path, sizeof path);
-  const std::string_view whole(path, bytes > 0 ? size_t(bytes) : 0);
-  return std::string(whole.substr(whole.rfind('/') + 1));
 }
 
 // Only asks: nothing is started.
@@ -185,7 +173,7 @@ bool is_spawned() {
 
 void refuse_to_start_ranks(char* const* words) {
   const auto orders = orders_of_another();
-  if (orders && starts_ranks(name_of_program()) && !only_asks(words)) refuse_launcher(*orders, words);
+  if (orders && starts_ranks(name_of_this_program()) && !only_asks(words)) refuse_launcher(*orders, words);
 }
 
 void refuse_to_be_another_rank() {
@@ -194,7 +182,7 @@ void refuse_to_be_another_rank() {
   refuse(*orders,
          fmt::format("rank 0 has started {} by a launcher that --replicas does not know: these ranks would be no replicas, and write their files "
                      "once in each team; name a launcher that it knows in the command, as holdfast run --replicas {} mpirun -n 4 ./{}",
-                     name_of_program(), orders->teams, name_of_program()));
+                     name_of_this_program(), orders->teams, name_of_this_program()));
 }
 
 void tell_of_unseen(const char* path, char* const* words, const char* why) {
@@ -208,6 +196,11 @@ void tell_of_unseen(const char* path, char* const* words, const char* why) {
   (void)redundant::tell_of_child(*orders, redundant::ChildDoes::goes_unseen, line, patience_ms);
 }
 
+bool is_of_teams_apart() {
+  static const auto orders = redundant::parse_orders(environment_variable(redundant::child_variable));
+  return orders && orders->apart;
+}
+
 bool tell_of_write(const std::string& path, bool nodes_share_it) {
   const auto orders = redundant::parse_orders(environment_variable(redundant::child_variable));
   if (!orders) return true;
@@ -216,7 +209,7 @@ bool tell_of_write(const std::string& path, bool nodes_share_it) {
   const std::string line = fmt::format(
       "rank {} has started {}, which is no replica: it writes {} once in each team, and so does all that is started; let the rank write it, or "
       "name the program in the command of holdfast run --replicas",
-      rank.empty() ? "0" : rank, name_of_program(), path);
+      rank.empty() ? "0" : rank, name_of_this_program(), path);
   (void)redundant::tell_of_child(*orders, redundant::ChildDoes::writes, line, patience_ms);
   return true;
 }

@@ -1,5 +1,6 @@
 // A process that `holdfast run --replicas` has started becomes one of the replicas of its rank.
 #pragma once
+#include <string>
 
 namespace holdfast::frontend::posix {
 
@@ -20,6 +21,8 @@ bool may_be_of_a_replica();
 // `why` it has none: for the line.
 void tell_of_unseen(const char* path, char* const* words, const char* why);
 
+// Of a child of a replica: the teams have nodes of their own.
+bool is_of_teams_apart();
 // A child of a replica is about to write a file: once in each team, where they share it. True: nobody need be told again.
 bool tell_of_write(const std::string& path, bool nodes_share_it);
 

@@ -14,7 +14,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/config.hpp"
 #include "base/process_facts.hpp"
+#include "base/rank_variables.hpp"
 #include "base/raw_syscalls.hpp"
 #include "catalog/user_files.hpp"
 #include "coding/checksum.hpp"
@@ -95,6 +97,18 @@ std::string about_this_program(bool with_libraries) {
     if (const std::string& at = objects[i].path; at.find('/') != std::string::npos)
       lines += redundant::line_of_library(std::string_view(at).substr(at.rfind('/') + 1), id_of_library(objects[i]));
   return lines;
+}
+
+std::string name_of_this_program() {
+  char path[PATH_MAX];
+  const ssize_t bytes = raw::readlinkat(AT_FDCWD, "/proc/self/exe", path, sizeof path);
+  const std::string_view whole(path, bytes > 0 ? size_t(bytes) : 0);
+  return std::string(whole.substr(whole.rfind('/') + 1));
+}
+
+std::string own_rank() {
+  const std::string rank = rank_of_environment();
+  return rank.empty() ? environment_variable("HOLDFAST_RANK") : rank;  // from `holdfast run`, for a serial program
 }
 
 }  // namespace holdfast::frontend::posix

@@ -144,6 +144,22 @@ bool inherits_any() {
   return std::any_of(table().descriptions.begin(), table().descriptions.end(), [](const auto& entry) { return inherits(entry.first); });
 }
 
+// To an image that nobody serves: what it appends is there then, though once for each team.
+void give_natives_to_append() {
+  const OurCode ours_now;
+  std::map<int, std::shared_ptr<Description>> all;
+  {
+    std::lock_guard lock(table().mutex);
+    all = table().descriptions;
+  }
+  for (const auto& [fd, description] : all) {
+    if (!inherits(fd) || !description->is_plain() || !(description->flags() & O_APPEND)) continue;
+    const auto native = description->native_descriptor(true);
+    const raw::Fd own(native ? raw::openat(AT_FDCWD, kernel_name(*native).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC) : -1);
+    if (own) syscall(SYS_dup3, own.get(), fd, 0);
+  }
+}
+
 void share_locks() {
   if (!of_this_process()) return;
   const OurCode ours_now;
@@ -194,7 +210,8 @@ std::shared_ptr<Description> adopt(int fd) {
     set(fd, description);
     stand_in_where_needed(fd, description);
     observe_adopted(fd, *description);
-    if (writes && is_child_of_replica.load(std::memory_order_relaxed)) [[unlikely]]
+    const bool appends = (description->flags() & O_APPEND) && appends_for_all(description->path());
+    if (writes && is_child_of_replica.load(std::memory_order_relaxed) && !appends) [[unlikely]]
       tell_of_write(AT_FDCWD, description->path().c_str());
   }
   errno = before;

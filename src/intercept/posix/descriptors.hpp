@@ -66,6 +66,7 @@ bool of_this_process();
 // Whether any number is a protected file's; whether an image after exec would inherit one.
 bool any_watched();
 bool inherits_any();
+void give_natives_to_append();
 // At exit and before exec: what was written goes into the files. What fails is said on standard error.
 Status let_go_of_all();
 // Before another process is started, or another image: it shares the locks of what it inherits.

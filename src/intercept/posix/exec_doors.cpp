@@ -21,6 +21,7 @@
 #include "frontend/posix/taking_part.hpp"
 #include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
+#include "intercept/posix/children.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/script.hpp"
@@ -179,6 +180,7 @@ int become(const char* path, char* const* words, char* const* environment, Nativ
     give_numbers_back();
     (void)let_go_of_all();
     ProcessFile::hand_over(true);
+    if (asks_before_appends() && path && !takes_the_library(path, environment)) give_natives_to_append();
   }
   const bool handed = checkpoints_handed_over(takes_the_library(path, environment));
   holdfast::profile::process_ends();  // the image that comes has a piece of its own

@@ -233,12 +233,13 @@ bool concerns(int directory, const char* path, int flags) {
   if (!changes(flags)) return false;
   if (is_protected(directory, path)) return true;
   const std::string full = full_path(directory, path);
-  return writes(flags) && (is_named(full) || is_buffered(full) || is_coordinated(directory, path, flags));
+  return writes(flags) && (is_named(full) || is_buffered(full) || is_coordinated(directory, path, flags) || appends_for_all(directory, path, flags));
 }
 
 bool is_coordinated(int directory, const char* path, int flags) {
   const redundant::Replica* const replica = redundant::Replica::now();
-  if (is_child_of_replica.load(std::memory_order_relaxed) && inside == 0 && path && writes(flags)) [[unlikely]]
+  if (is_child_of_replica.load(std::memory_order_relaxed) && inside == 0 && path && writes(flags) && !appends_for_all(directory, path, flags))
+      [[unlikely]]
     tell_of_write(directory, path);
   if (!replica || in_mpi_calls > 0 || inside > 0 || !path || !asks_for_content(path, flags)) [[likely]]
     return false;
@@ -336,7 +337,7 @@ int open_this(int directory, const char* path, int flags, mode_t mode, OpenNativ
     const bool ours = !(flags & O_CREAT) && is_protected_after(errno, directory, path);
     return ours ? open_by_way(tree::Way::find, directory, path, flags) : -1;
   }
-  if (is_to_be_buffered(fd, directory, path)) return buffer_opened(fd, directory, path, flags);
+  if (appends_for_all(directory, path, flags) || is_to_be_buffered(fd, directory, path)) return buffer_opened(fd, directory, path, flags);
   if (writes(flags)) return protect_opened(fd, directory, path, flags);
   if (!is_to_be_served(fd, directory, path)) return fd;
   real().close(fd);

@@ -49,11 +49,11 @@ __attribute__((constructor(103))) void replica_at_load(int, char** words, char**
     frontend::posix::remember_of_whom();
     if (is_mpi && !is_spawned) frontend::posix::refuse_to_be_another_rank();
   }
-  if (!has_orders || is_spawned) return intercept::posix::is_child_of_replica = true, void();
+  if (!has_orders || is_spawned) return intercept::posix::begins_as_child();
   have_addresses_as_they_are(words, environment);
   if (!is_mpi && environment_variable("HOLDFAST_RANK").empty()) return;
   const frontend::posix::OurCode ours_now;
-  pthread_atfork([] { intercept::posix::refuse_a_process_while_behind(nullptr); }, nullptr, [] { intercept::posix::is_child_of_replica = true; });
+  pthread_atfork([] { intercept::posix::refuse_a_process_while_behind(nullptr); }, nullptr, [] { intercept::posix::begins_as_child(); });
   frontend::posix::take_part();
 }
 

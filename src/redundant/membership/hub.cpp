@@ -18,6 +18,7 @@
 #include "redundant/child.hpp"
 #include "redundant/membership/appenders.hpp"
 #include "redundant/membership/awaiting.hpp"
+#include "redundant/membership/child_talks.hpp"
 #include "redundant/membership/complaints.hpp"
 #include "redundant/membership/hub_process.hpp"
 #include "redundant/membership/lease.hpp"
@@ -72,6 +73,7 @@ class Hub {
   void go_on();
   bool has_ended(int team) const;
   bool is_ending(int team) const;
+  uint64_t acting() const;
   void hear_complaints(int64_t now);
   void came_of_output(Talk& talk, const Frame& frame);
   void refused(const Talk& talk, const Frame& frame);
@@ -84,7 +86,6 @@ class Hub {
   void may_append(uint64_t file, const Appenders::Append& append);
   void came_of_pointer(const Process& process, const Frame& frame);
   void came_of_lock(const Process& process, const Frame& frame);
-  static void answer_call(const Process& process, const Frame& frame, int64_t told);
   void came_of_telling(const Process& process, Word word);
   void let_tell(const std::vector<Awaiting::Who>& all);
   void came_of_failure(const Process& process, const Frame& frame);
@@ -118,6 +119,8 @@ class Hub {
   OwnFailures failures_;
   Stillness stillness_;
   Output output_;
+  ChildTalks children_{[this](int team) { return members_->is_lost(team); }, [this] { return acting(); },
+                       [this](const std::string& line) { say(line); }};
   std::set<int> resumed_;  // teams that print something else until they join
   const std::shared_ptr<Outlet> outlet_ = std::make_shared<Outlet>();
   std::deque<Order> waiting_;  // for the end of whom the first one is about
@@ -236,6 +239,7 @@ void Hub::came(Talk& talk, const Frame& frame) {
     return look_whether_done();
   }
   if (frame.word == Word::child) return came_of_child(talk, frame);
+  if (frame.word == Word::child_append) return children_.came(reinterpret_cast<uintptr_t>(&talk), talk.socket_.get(), frame, now_ms());
   if (frame.word == Word::join) joins(talk, frame);
   if (!talk.process_) return;
   if (members_->is_lost(talk.process_->team)) return;  // its time runs out
@@ -360,14 +364,6 @@ void Hub::came_of_lock(const Process& process, const Frame& frame) {
   std::memcpy(static_cast<void*>(&part), frame.payload.data(), sizeof part);
   const bool may = locks_.call(frame.subject, process.rank, part);
   if (part.what != LockedPart::gives_up) answer_call(process, frame, may ? 1 : 0);
-}
-
-void Hub::answer_call(const Process& process, const Frame& frame, int64_t told) {
-  Frame answer;
-  answer.word = frame.word, answer.subject = frame.subject, answer.number = frame.number;
-  const auto* const at = reinterpret_cast<const std::byte*>(&told);
-  answer.payload.assign(at, at + sizeof told);
-  (void)send_frame(process.socket.get(), answer, MSG_DONTWAIT);
 }
 
 // Who stands by has no twins that would wait for it.
@@ -501,6 +497,7 @@ void Hub::joins(Talk& talk, const Frame& frame) {
 }
 
 void Hub::ended(const Talk& talk) {
+  children_.gone(reinterpret_cast<uintptr_t>(&talk), now_ms());
   if (talk.moves_output_of_) talk.moves_output_of_->output = Process::ended;
   if (Process* const process = talk.process_; process && process->image == talk.image_) {
     process->connected = false;
@@ -619,6 +616,13 @@ bool Hub::is_ending(int team) const {
   return std::any_of(waiting_.begin(), waiting_.end(), [&](const Order& order) { return order.what == Order::kill && order.team == team; });
 }
 
+// Nobody takes the place of a lost team before it has ended.
+uint64_t Hub::acting() const {
+  uint64_t mask = members_->acting();
+  for (int team = 0; team < members_->teams(); ++team) mask |= is_ending(team) ? team_bit(team) : 0;
+  return mask;
+}
+
 // What cannot be reached by a signal is asked to end, and so is who stands beside it on its node.
 void Hub::kill(int team) {
   (void)send_frame(control_.get(), about_team(Word::team_lost, team), 0);
@@ -638,14 +642,16 @@ void Hub::kill(int team) {
   }
   const int64_t until = now_ms() + 2 * ms_of_s;
   for (pollfd& one : waited) (void)::poll(&one, 1, int(std::max<int64_t>(until - now_ms(), 0)));
+  children_.kill(team);
   let_out_the_last();
 }
 
 void Hub::tell_who_lives(int rank) {
+  children_.look(now_ms());
   ++epoch_;
   uint64_t lost = 0, ending = 0;
   for (int team = 0; team < members_->teams(); ++team) {
-    if (is_ending(team)) ending |= team_bit(team);  // nobody takes its place before it has ended
+    if (is_ending(team)) ending |= team_bit(team);
     else if (members_->is_lost(team)) lost |= team_bit(team);
   }
   std::map<int, uint64_t> now;
@@ -754,6 +760,7 @@ bool Hub::tick() {
   }
   hear_complaints(now);
   judge_failures();
+  children_.look(now);
   look_whether_all_stand();
   for (const auto& process : processes_)
     if (process->becomes) look_whether_all_become(process->rank);

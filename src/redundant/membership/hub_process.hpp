@@ -48,4 +48,12 @@ struct Process {
   int image = 0;                                       // how many it was before
 };
 
+inline void answer_call(const Process& process, const Frame& frame, int64_t told) {
+  Frame answer;
+  answer.word = frame.word, answer.subject = frame.subject, answer.number = frame.number;
+  const auto* const at = reinterpret_cast<const std::byte*>(&told);
+  answer.payload.assign(at, at + sizeof told);
+  (void)send_frame(process.socket.get(), answer, MSG_DONTWAIT);
+}
+
 }  // namespace holdfast::redundant

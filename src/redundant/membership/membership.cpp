@@ -58,6 +58,13 @@ uint64_t Membership::living(int rank) const {
   return mask;
 }
 
+uint64_t Membership::acting() const {
+  uint64_t mask = 0;
+  for (const Team& team : teams_)
+    if (team.is_member && !team.lost) mask |= team_bit(number_of(team));
+  return mask;
+}
+
 int Membership::lost_teams() const {
   return int(std::count_if(teams_.begin(), teams_.end(), [](const Team& team) { return team.lost && !team.let_go; }));
 }

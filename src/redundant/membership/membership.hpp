@@ -95,6 +95,7 @@ class Membership {
 
   uint64_t living(int rank) const;  // the teams in which this rank lives, as bits
   bool is_lost(int team) const { return teams_[size_t(team)].lost; }
+  uint64_t acting() const;  // teams that are not lost, and do not stand by
   bool is_over() const { return over_; }
   int lost_teams() const;
   bool rehearses() const { return rehearses_; }
