@@ -111,6 +111,17 @@ class ReplicasFiles(ReplicatedTest):
         self.assertEqual(self.read("file"), "one\ntwo\nthree\n", done.stderr)
         self.assertEqual(done.stdout, "one\ntwo\nthree\n")
 
+    def test_a_file_that_was_renamed_is_opened_by_its_number_as_what_it_is(self):
+        program = (
+            "import os\nos.dup2(os.open('old', os.O_RDWR | os.O_CREAT), 7)\nos.write(7, b'own')\nos.rename('old', 'new')\nopen('old', 'w').write('other')\n"
+            "with open('/dev/fd/7', 'a') as file:\n    file.write(' more')\nos.remove('new')\n"
+            "try:\n    open('/dev/fd/7', 'a')\nexcept OSError as error:\n    print(os.strerror(error.errno))\nprint(os.pread(7, 100, 0).decode())"
+        )
+        done = self.replicas("python3", "-c", program)
+        self.assertEqual(done.stdout, "No such file or directory\nown more\n", done.stderr)
+        self.assertEqual(self.read("old"), "other")
+        self.assertIn("which is gone: replicas open a file by its name", done.stderr)
+
     def edit(self, text):
         with open(self.path("control.new"), "w", encoding="utf-8") as file:
             file.write(text + "\n")

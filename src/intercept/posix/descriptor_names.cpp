@@ -6,11 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "base/in_mpi.hpp"
 #include "base/raw_syscalls.hpp"
+#include "file/coordinated/coordinated.hpp"
+#include "intercept/posix/as_one.hpp"
 #include "intercept/posix/copies.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/stand_in.hpp"
+#include "redundant/subjects.hpp"
 #include "redundant/twins/replica.hpp"
 
 namespace holdfast::intercept::posix {
@@ -47,6 +51,38 @@ int number_in_directory(const char* path) {
   return text.empty() ? number : -1;
 }
 
+bool leads_to(const std::string& path, const std::string& plain_id) {
+  struct stat state {};
+  return !path.empty() && raw::fstatat(AT_FDCWD, path.c_str(), &state, 0) == 0 && ProcessFile::plain_id(state.st_dev, state.st_ino) == plain_id;
+}
+
+// The name of a plain file that is open by another one perhaps: another process may have renamed it. Empty where it has none any more.
+std::string name_by_now(const std::string& before, int native, const std::string& id) {
+  if (leads_to(before, id)) return before;
+  std::string now = path_behind(native);
+  return leads_to(now, id) ? now : "";
+}
+
+// Replicas open it by its name: the numbers of their own descriptors differ. The name is the leader's for all.
+std::string name_for_all(redundant::Replica& replica, Description& file, const char* asked) {
+  const std::string before = file.path();
+  const auto native = file.native_descriptor();  // by all of them: it may have to be joined first
+  std::string name;
+  const auto ask = [&] {
+    name = native ? name_by_now(before, *native, file.file_id()) : "";
+    return Bytes(reinterpret_cast<const std::byte*>(name.data()), reinterpret_cast<const std::byte*>(name.data() + name.size()));
+  };
+  if (in_mpi_calls > 0 || is_each_replicas_own(replica, before)) {
+    (void)ask();
+  } else {
+    const Bytes told = replica.answer(redundant::name_subject(file::subject_of("name of an open file", before)), ask);
+    name.assign(reinterpret_cast<const char*>(told.data()), told.size());
+  }
+  if (!name.empty()) return name;
+  complain(asked, "is " + before + ", which is gone: replicas open a file by its name; let the program use the descriptor itself");
+  return before + " (deleted)";
+}
+
 }  // namespace
 
 int number_named(const char* path) {
@@ -74,7 +110,8 @@ std::string path_instead(const char* path) {
     return of_another ? path_of_another(path) : "";
   }
   const OurCode ours_now;
-  if (!file->is_plain() || holdfast::redundant::Replica::now()) return file->path();  // numbers differ from replica to replica
+  if (!file->is_plain()) return file->path();
+  if (redundant::Replica* const replica = redundant::Replica::now()) return name_for_all(*replica, *file, path);
   const auto native = file->native_descriptor();
   return native ? fmt::format("/proc/self/fd/{}", *native) : file->path();
 }
