@@ -190,6 +190,7 @@ bool Protector::seal_if_complete(const LocalName& name) {
   if (!one || (!one->is_sealed && !nodes->is_complete(*one, false)) || !nodes->take_turn(name.file)) return false;
   one = find();
   if (!one || (!one->is_sealed && !nodes->is_complete(*one, false))) return false;
+  if (nodes->is_untouched(*one)) return nodes->forget(*one), true;  // a child may read it still: its units go with the attempt
   const auto lost = nodes->seal(*one);
   if (lost && *lost > 0) say_(fmt::format("{}: protected, but {} of its targets are lost", name.file, *lost));
   if (!lost && unsealed_.insert(name.file).second) say_(fmt::format("{} is not protected yet: {}", name.file, lost.status().sentence()));

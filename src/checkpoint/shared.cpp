@@ -31,14 +31,31 @@ constexpr size_t most_record_bytes = layout::max_manifest_bytes + 8192;
 
 uint64_t place_of(const std::string& file) { return coding::xxh3(file.data(), file.size(), 1); }
 
-std::string record_of(const SharedFile& one) { return fmt::format("{}\n{}\n{}", one.ranks, one.stem, layout::encode(one.manifest)); }
+std::string record_of(const SharedFile& one) {
+  const std::string begun_as = one.begun_as ? fmt::format(" {}", *one.begun_as) : "";
+  return fmt::format("{}{}\n{}\n{}", one.ranks, begun_as, one.stem, layout::encode(one.manifest));
+}
+
+// The ranks, and where it began as a copy the generation.
+bool decode_numbers(std::string_view line, SharedFile& into) {
+  const auto number = [&line](auto& to) {
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), to);
+    line.remove_prefix(size_t(end - line.data()));
+    return error == std::errc();
+  };
+  if (!number(into.ranks) || into.ranks == 0) return false;
+  if (line.empty()) return true;
+  if (!line.starts_with(' ')) return false;
+  line.remove_prefix(1);
+  return number(into.begun_as.emplace()) && line.empty();
+}
 
 std::optional<SharedFile> decode_record(LocalName name, const Bytes& bytes) {
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const size_t first = text.find('\n'), second = first == std::string::npos ? first : text.find('\n', first + 1);
   if (second == std::string::npos) return {};
   SharedFile one;
-  if (std::from_chars(text.data(), text.data() + first, one.ranks).ptr != text.data() + first || one.ranks == 0) return {};
+  if (!decode_numbers(std::string_view(text).substr(0, first), one)) return {};
   auto manifest = layout::decode(std::as_bytes(std::span(text).subspan(second + 1)));
   if (!manifest) return {};
   one.stem = text.substr(first + 1, second - first - 1);
@@ -291,6 +308,13 @@ void SharedFiles::forget(const SharedFile& one) const {
   catalog::remove_lock_file_of_growing(one.name.file, one.manifest.file_id);
 }
 
+// A manifest tells of each open to write before anything is written. So it holds for who was killed as well, and on nodes that are lost.
+bool SharedFiles::is_untouched(const SharedFile& one) const {
+  if (one.is_sealed || !one.begun_as) return false;
+  const auto now = generation_of(locate_shared(one.manifest, settings_), settings_);
+  return now && *now == *one.begun_as;
+}
+
 Status SharedFiles::is_complete(const SharedFile& one, bool ended) const {
   std::vector<std::tuple<std::string, std::shared_ptr<Said>, std::shared_ptr<target::Ticket>>> asked;
   Heard heard;
@@ -403,6 +427,7 @@ std::string seal_one(const Run& run, const Settings& settings, const std::string
   if (!found) return found.status().sentence();
   const auto one = std::find_if(found->begin(), found->end(), [&](const SharedFile& other) { return other.name.number == number; });
   if (one == found->end()) return "";
+  if (all->is_untouched(*one)) return all->forget(*one), "";  // whoever had it open
   const Status complete = one->is_sealed ? Status() : all->is_complete(*one, ended_well);
   const auto lost = complete ? all->seal(*one) : Result<int>(complete);
   if (!lost && !ended_well && lost.status().kind() == Kind::busy) return "";  // as any file that a job had open when it ended

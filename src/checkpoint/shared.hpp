@@ -3,6 +3,7 @@
 // docs/decisions/0052
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,10 @@ struct SharedFile {
   uint32_t ranks = 1;         // of the job
   std::string stem;           // see layout::Version
   layout::Manifest manifest;  // where it lies
-  bool is_sealed = false;     // nobody opens it to write any more
-  size_t copies = 1;          // of its record, among the nodes that were asked
+  // Its generation when it was a copy of the version before, and no more. Nothing where it began empty. docs/decisions/0103
+  std::optional<uint64_t> begun_as{};
+  bool is_sealed = false;  // nobody opens it to write any more
+  size_t copies = 1;       // of its record, among the nodes that were asked
 };
 
 // A new one over the nodes, and the way to one that is there. Its openers know nothing of each other: where so few nodes answer that the others would do
@@ -59,6 +62,8 @@ class SharedFiles {
   Status rename(const SharedFile& one, const LocalName& name, const std::string& stem, const SharedFiles& of_goal) const;
   // In a turn: nothing leads to it any more. What has it open keeps it until the attempt is over.
   void forget(const SharedFile& one) const;
+  // Nobody has written to it since it began as a copy: what the version before says holds.
+  bool is_untouched(const SharedFile& one) const;
   // Whether this node is the one that has to look after that file.
   bool is_keeper(const std::string& file, const std::string& node) const;
 

@@ -58,6 +58,12 @@ Status begin_with(const catalog::Located& growing, int from, const std::string& 
   return copied ? closed : copied;
 }
 
+Result<uint64_t> generation_of(const catalog::Located& growing, const Settings& settings) {
+  const auto alone = exchange::make_solo();
+  const auto file = engine::ProtectedFile::open(growing, {}, settings, *alone);
+  return file ? Result<uint64_t>((*file)->located().manifest.next_generation) : file.status();
+}
+
 Result<int> complete(const catalog::Located& growing, const layout::Version& version, const Settings& settings) {
   const auto lost = engine::make_final(growing, version, settings);
   if (lost) catalog::release_growing(growing);

@@ -16,6 +16,8 @@ namespace holdfast::checkpoint {
 Result<catalog::Located> grow(const layout::Version& version, const std::string& own, uint32_t mode, const Settings& settings);
 // It begins with the content of the open file `from`, which has the name `path` in messages; before anybody else opens it.
 Status begin_with(const catalog::Located& growing, int from, const std::string& path, const Settings& settings);
+// Another one after each open to write, and the same as long as nobody opens it so.
+Result<uint64_t> generation_of(const catalog::Located& growing, const Settings& settings);
 // By one rank, when all have closed it. The number of its targets that are lost, of a degraded version.
 Result<int> complete(const catalog::Located& growing, const layout::Version& version, const Settings& settings);
 // Nothing of it stays.

@@ -1,4 +1,5 @@
 """One checkpoint file that several processes hold open at once, of one node and of several, and what becomes of it when one of them is killed."""
+import glob
 import os
 import sys
 import unittest
@@ -169,6 +170,29 @@ class CheckpointSharing(CheckpointTest):
         done = self.job(script, ranks=3, pattern=SHARED, expect=123)
         self.assertRegex(done.stderr, "ck/ck.20 is not whole: a program on n2 that had it open to write was killed, or gave up")
         self.assertEqual(self.states(), {10: "whole", 20: "torn"})
+
+    def test_what_ranks_only_read_is_no_version(self):
+        """Though they open it to read and write. Nor are they done with the newer one."""
+        script = f"""for step in 10 20; do {sys.executable} part.py ck/ck.$step $RANK 3 0; done
+            [ $RANK = 2 ] || exit 0
+            {self.until("10 *whole")}
+            exec 4<> ck/ck.10; cat <&4 > got; env -u LD_PRELOAD {BINARY} checkpoints > seen 2> /dev/null; exec 4>&-
+            {sys.executable} -c 'print(open("ck/ck.10", "r+b").read().decode(), end="")' > again"""
+        self.job(script, "--keep", "9", ranks=3, pattern=SHARED)
+        self.assertEqual([self.read("got"), self.read("again")], [WHOLE, WHOLE])
+        self.assertRegex(self.read("seen"), "10 *whole")
+        self.assertRegex(self.read("seen"), "20 *writing")
+        self.assertEqual(self.states(), {10: "superseded", 20: "whole"})
+        self.assertEqual(len({os.path.basename(at) for at in glob.glob(self.path("holdfast-nodes/n*/ck.10-*"))}), 1)
+
+    def test_one_that_is_killed_while_it_only_reads_has_torn_nothing(self):
+        script = f"""for step in 10 20; do {sys.executable} part.py ck/ck.$step $RANK 3 0; done
+            [ $RANK = 2 ] && {{ {self.until("10 *whole")}; sh -c 'exec 4<> ck/ck.10; head -c 10 <&4 > got; kill -9 $$'; }}; true"""
+        done = self.job(script, "--keep", "9", ranks=3, pattern=SHARED)
+        self.assertEqual(self.read("got"), WHOLE[:10])
+        self.assertNotIn("not whole", done.stderr)
+        self.assertEqual(self.states(), {10: "superseded", 20: "whole"})
+        self.assertEqual(len({os.path.basename(at) for at in glob.glob(self.path("holdfast-nodes/n*/ck.10-*"))}), 1)
 
     def test_a_file_completes_it(self):
         """Also where some ranks write none of it."""

@@ -75,7 +75,8 @@ std::optional<CheckpointsModel::Round> CheckpointsWorld::newest_drained() {
   for (int node = 0; node < int(site_.disks.size()); ++node) {
     const InodePtr directory = lost_now_.contains(node) ? nullptr : site_.tree.below(*site_.disks[size_t(node)].root, records);
     if (!directory) continue;
-    for (const auto& [name, file] : directory->entries) {
+    const auto records_then = directory->entries;  // each look at a file is another one's turn, which may change them
+    for (const auto& [name, file] : records_then) {
       std::string text(file->now.size(), '\0');
       file->now.read(0, std::as_writable_bytes(std::span(text)));
       const auto record = checkpoint::decode_drained(text);

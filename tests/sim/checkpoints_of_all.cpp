@@ -69,7 +69,7 @@ bool CheckpointsWorld::wait_for_all(const std::function<bool()>& is_so) const {
 bool CheckpointsWorld::begin_together(RankOf& rank, const std::string& path, OfAll& all) {
   const auto file = rank.front->match(path);
   if (!file) return found(path + " is no checkpoint"), false;
-  auto begun = rank.front->begin_together(*file, O_RDWR | O_CREAT, 0644, durable());
+  auto begun = rank.front->begin_together(*file, (one_in(2) ? O_RDWR : O_WRONLY) | O_CREAT, 0644, durable());
   if (Schedule::dead()) return false;
   all.is_refused = !begun.ok();
   if (!begun && all_well()) found(fmt::format("{} cannot be opened together: {}", path, begun.status().sentence()));
@@ -86,13 +86,17 @@ bool CheckpointsWorld::write_together(RankOf& rank, const std::string& path, uin
   const bool is_first = rank.number == 0;
   if (is_first && !begin_together(rank, path, all)) return false;
   if (!wait_for_all([&] { return all.begun || all.is_refused; }) || all.is_refused) return false;
-  if (const auto file = is_first ? std::nullopt : rank.front->match(path)) rank.front->seen_together(*file, true);
+  const auto file = rank.front->match(path);
+  const bool may_stay_so = all.begun->may_stay_so;
+  if (!is_first) rank.front->seen_together(*file, !may_stay_so);
   const auto located = is_first ? all.begun->located : catalog::locate_growing(all.begun->located.manifest, durable());
-  const Status written = write_own_part(rank, located, model_.write(all.number).content, durable());
+  Status written = may_stay_so ? rank.front->written_together(all.begun->name) : Status();
+  if (written) written = write_own_part(rank, located, model_.write(all.number).content, durable());
   if (Schedule::dead()) return false;
   ++all.closed, all.is_closed_well &= written.ok();
   if (!written && all_well()) found(fmt::format("{} cannot be written together: {}", path, written.sentence()));
   if (!wait_for_all([&] { return all.closed == ranks_; })) return false;
+  if (may_stay_so) rank.front->seen_together(*file, true);
   if (is_first) {
     model_.write(all.number).complete = all.is_closed_well;
     const auto lost = rank.front->end_together(*all.begun, all.is_closed_well);
@@ -101,7 +105,38 @@ bool CheckpointsWorld::write_together(RankOf& rank, const std::string& path, uin
     all.is_version = lost.ok() && all.is_closed_well;
     count(Did::files_shared, *all.is_version);
   }
-  return wait_for_all([&] { return all.is_version.has_value(); }) && *all.is_version;
+  if (!wait_for_all([&] { return all.is_version.has_value(); })) return false;
+  if (may_stay_so) rank.front->ended_together(all.begun->name, !*all.is_version);
+  return *all.is_version;
+}
+
+// Of one that is opened to read and write, and only read.
+std::optional<Bytes> CheckpointsWorld::bytes_at_all(const catalog::Located& located) const {
+  const auto alone = exchange::make_solo();
+  const auto file = engine::ProtectedFile::open(located, {}, durable(), *alone);
+  const auto size = file ? (*file)->size() : Result<uint64_t>(file.status());
+  if (!size) return {};
+  Bytes bytes(*size);
+  const Extent all{0, bytes.size()};
+  const auto got = (*file)->read({&all, 1}, bytes);
+  return got && *got == bytes.size() ? std::optional(std::move(bytes)) : std::nullopt;
+}
+
+std::optional<Bytes> CheckpointsWorld::bytes_to_update_of_all(RankOf& rank, const Front::File& file, Status& status) {
+  if (is_shared()) {
+    const auto shared = rank.front->open_shared(file, O_RDWR, 0);
+    if (Schedule::dead()) return {};
+    if (!shared) return status = shared.status(), std::nullopt;
+    auto bytes = bytes_at_all(checkpoint::locate_shared(shared->manifest, durable()));
+    if (!Schedule::dead()) rank.front->shared_closed(shared->name, true, true);
+    return bytes;
+  }
+  const auto begun = rank.front->begin_together(file, O_RDWR, 0, durable());
+  if (Schedule::dead()) return {};
+  if (!begun) return status = begun.status(), std::nullopt;
+  auto bytes = bytes_at_all(begun->located);
+  if (!Schedule::dead()) (void)rank.front->end_together(*begun, false);
+  return bytes;
 }
 
 }  // namespace holdfast::sim

@@ -265,10 +265,11 @@ bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
   const auto file = rank.front->match(path);
   const auto sight = file ? rank.front->look(*file) : Result<Front::Sight>(Status(Kind::io, "no match"));
   if (Schedule::dead()) return false;
-  const bool is_there = sight && sight->what != Front::Sight::absent, may_write = is_there && !is_shared() && file->named.rank < ranks_ && one_in(3);
+  const bool is_there = sight && sight->what != Front::Sight::absent, may_write = is_there && file->named.rank < ranks_ && one_in(3);
+  const bool of_all = is_shared() || (is_together() && one_in(2));
   Status refused;
-  const auto bytes = may_write  ? bytes_to_update(rank, *file, refused)
-                     : is_there ? bytes_at(sight->what == Front::Sight::local ? sight->path : path)
+  const auto bytes = may_write  ? of_all ? bytes_to_update_of_all(rank, *file, refused) : bytes_to_update(rank, *file, refused)
+                      : is_there ? bytes_at(sight->what == Front::Sight::local ? sight->path : path)
                                 : std::nullopt;
   if (Schedule::dead()) return false;
   if (!bytes) {

@@ -253,6 +253,8 @@ class CheckpointsWorld {
   struct OfAll;
   bool write_together(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
   bool begin_together(RankOf& rank, const std::string& path, OfAll& all);
+  std::optional<Bytes> bytes_to_update_of_all(RankOf& rank, const Front::File& file, Status& status);
+  std::optional<Bytes> bytes_at_all(const catalog::Located& located) const;
   bool wait_for_all(const std::function<bool()>& is_so) const;
   Settings durable() const;
   // A step whose files are all gone is none. What others are just writing is not removed.

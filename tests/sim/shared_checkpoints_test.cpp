@@ -143,8 +143,10 @@ class SharedWorld {
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
       job_[rank].process = schedule_.add([this, rank, mixes] {
         job_[rank].ended_well = true;
-        for (uint64_t round = 1; round <= rounds_of_attempt && job_[rank].ended_well; ++round)
+        for (uint64_t round = 1; round <= rounds_of_attempt && job_[rank].ended_well; ++round) {
           job_[rank].ended_well = write(rank, round, mixes && rank > 0 ? O_CREAT : O_CREAT | O_TRUNC);
+          if (job_[rank].ended_well && one_in(2)) job_[rank].ended_well = look_to_update(rank, slots_ ? round : 1 + random(round));
+        }
       });
       if (calm_ || !one_in(8)) continue;
       schedule_.kill_after(job_[rank].process, int64_t(1 + random(900)));
@@ -175,6 +177,25 @@ class SharedWorld {
     names_[{run_.attempt.number, step, shared->name.number}] = round;
     note(fmt::format("rank {} has written round {} (step {}, version {})", rank, round, step, shared->name.number));
     return written ? true : refused(fmt::format("rank {} cannot write step {}: {}", rank, step, written.sentence()));
+  }
+  // As programs do that open to read and write what they only read. No version comes of it: check() would not know its number.
+  bool look_to_update(uint32_t rank, uint64_t round) {
+    Front& front = *job_[rank].front;
+    const auto shared = front.open_shared(*front.match(path_of(step_of(round))), O_RDWR, 0644);
+    if (Schedule::dead()) return false;
+    if (!shared) return refused(fmt::format("rank {} cannot look at round {}: {}", rank, round, shared.status().sentence()));
+    done["opened to be read"] += shared->may_stay_so;
+    const auto alone = exchange::make_solo();
+    const auto file = engine::ProtectedFile::open(checkpoint::locate_shared(shared->manifest, settings_), {}, settings_, *alone);
+    Bytes own(part_bytes);
+    const Extent extent{rank * part_bytes, own.size()};
+    const auto got = file ? (*file)->read({&extent, 1}, own) : Result<uint64_t>(file.status());
+    if (Schedule::dead()) return false;
+    front.shared_closed(shared->name, true, true);
+    if (Schedule::dead()) return false;
+    if (!got) return refused(fmt::format("rank {} cannot read round {}: {}", rank, round, got.status().sentence()));
+    if (*got != own.size() || own.front() != byte_of(rank, round)) return found(fmt::format("rank {} does not see round {}", rank, round)), false;
+    return true;
   }
   bool refused(const std::string& what) {
     if (faults_ == 0) found(what);
@@ -311,7 +332,8 @@ TEST(SharedCheckpoints, are_whole_with_all_bytes_of_all_ranks_or_not_at_all) {
     if (!failure.empty()) ADD_FAILURE() << failure << "\n" << fmt::format("{}", fmt::join(world.notes, "\n"));
   }
   if (count < 100 || HasFailure()) return;
-  for (const char* const what : {"whole", "begun with one", "ranks killed", "protectors killed", "nodes lost", "nodes wiped", "runs killed"})
+  for (const char* const what :
+       {"whole", "begun with one", "ranks killed", "protectors killed", "nodes lost", "nodes wiped", "runs killed", "opened to be read"})
     EXPECT_GE(done[what], count / 6) << what << ": the schedules no longer do this";
 }
 

@@ -10,6 +10,7 @@
 #include "file/coordinated/together.hpp"
 #include "file/open_as_replica.hpp"
 #include "frontend/mpi/file.hpp"
+#include "frontend/mpi/first_write.hpp"
 #include "frontend/mpi/local_checkpoint.hpp"
 #include "frontend/mpi/native.hpp"
 #include "frontend/mpi/policy.hpp"
@@ -293,6 +294,8 @@ class Opener {
     file.checkpoint = std::move(shared->checkpoint);
     file.version_read = std::move(shared->version);
     take_stack(std::move(*stack), file);
+    if (SharedCheckpoint* const one = file.checkpoint && file.checkpoint->may_stay_so() ? file.checkpoint.get() : nullptr)
+      file.stack = before_first_write(std::move(file.stack), [one] { return one->first_write(); });
     return furnish(file, own);
   }
 

@@ -33,10 +33,38 @@ Bytes from_first(exchange::Exchange& ranks, const Bytes& mine) { return ranks.si
 bool writes(int amode) { return (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0; }
 
 int flags_of(int amode) {
-  int flags = O_RDWR;
+  int flags = amode & MPI_MODE_WRONLY ? O_WRONLY : O_RDWR;
   if (amode & MPI_MODE_CREATE) flags |= O_CREAT;
   if (amode & MPI_MODE_EXCL) flags |= O_EXCL;
   return flags;
+}
+
+// What the first rank tells the others of what it has begun, or found.
+struct Told {
+  bool fresh = false, may_stay_so = false;
+  std::optional<checkpoint::LocalName> name = {};
+  Bytes manifest = {};
+
+  static Told decode(ByteView bytes) {
+    Told told;
+    told.fresh = bytes[0] != std::byte(0), told.may_stay_so = bytes[1] != std::byte(0);
+    const auto length = size_t(bytes[2]);
+    told.name = checkpoint::decode_local_name(std::string(reinterpret_cast<const char*>(bytes.data()) + told_numbers, length));
+    const ByteView rest = bytes.subspan(told_numbers + length);
+    told.manifest.assign(rest.begin(), rest.end());
+    return told;
+  }
+  static constexpr size_t told_numbers = 3;
+};
+
+Bytes told_of(const std::optional<Checkpoints::Together>& growing, const layout::Manifest& manifest) {
+  const auto name = growing ? checkpoint::encode(growing->name) : Result<std::string>("");  // of at most 255 bytes
+  Bytes told{std::byte(growing && growing->fresh), std::byte(growing && growing->may_stay_so), std::byte(name->size())};
+  for (const std::string& text : {*name, layout::encode(manifest)}) {
+    const auto view = std::as_bytes(std::span(text));
+    told.insert(told.end(), view.begin(), view.end());
+  }
+  return told;
 }
 
 }  // namespace
@@ -82,25 +110,21 @@ Result<SharedCheckpoint::Found> SharedCheckpoint::open(const Settings& settings,
                     : writes(amode) ? one->begin(amode, mode)
                                     : one->find();
   HF_TRY(exchange::agree(ranks, first ? mine.status() : Status()));
-  Bytes told(1, std::byte(first && one->growing_ && one->growing_->fresh));
-  if (first) {
-    const std::string text = layout::encode(*mine);
-    const auto view = std::as_bytes(std::span(text));
-    told.insert(told.end(), view.begin(), view.end());
-  }
-  told = from_first(ranks, told);
-  const bool fresh = told[0] != std::byte(0);
-  if (first && writes(amode)) return Found{one->growing_->located, fresh, std::move(one)};
-  auto manifest = layout::decode(ByteView(told).subspan(1));
+  const Told told = Told::decode(from_first(ranks, first ? told_of(one->growing_, *mine) : Bytes()));
+  one->may_stay_so_ = told.may_stay_so;
+  one->anew_ = (amode & MPI_MODE_CREATE) != 0;
+  one->name_ = told.name;
+  if (first && writes(amode)) return Found{one->growing_->located, told.fresh, std::move(one)};
+  auto manifest = layout::decode(told.manifest);
   if (!manifest) return manifest.status();
   manifest->path = path;
   if (!writes(amode)) return Found{catalog::locate_version(*manifest, settings), false, nullptr, manifest->file_id};
   {
     const posix::OurCode ours_now;
     if (Checkpoints* const all = of_process())
-      if (const auto file = all->match(path, true)) all->seen_together(*file, (amode & MPI_MODE_CREATE) != 0);
+      if (const auto file = all->match(path, true)) all->seen_together(*file, one->anew_ && !told.may_stay_so);
   }
-  return Found{catalog::locate_growing(*manifest, durable), fresh, std::move(one)};
+  return Found{catalog::locate_growing(*manifest, durable), told.fresh, std::move(one)};
 }
 
 void SharedCheckpoint::could_not_read(const std::string& version, const std::string& why) {
@@ -117,25 +141,43 @@ void SharedCheckpoint::abandon() {
   growing_.reset();
 }
 
+Status SharedCheckpoint::first_write() {
+  const posix::OurCode ours_now;
+  if (Checkpoints* const all = of_process()) HF_TRY(all->written_together(*name_));
+  has_written_ = true;
+  return {};
+}
+
+// On the rank that has begun it.
+Status SharedCheckpoint::end(bool keeps, bool removes_it) {
+  const posix::OurCode ours_now;
+  Checkpoints& all = *of_process();
+  const int most = growing_->located.manifest.geometry.scheme.m;
+  // A link goes itself, and what it leads to stays.
+  const bool removes_link = removes_it && all.is_link_to_one(path_), removes = removes_it && !removes_link;
+  const auto lost = all.end_together(*growing_, keeps && !removes);
+  growing_.reset();
+  if (!lost) return lost.status();
+  if (*lost > 0)
+    say(fmt::format("{}: protected, but {} of its targets are lost{}", path_, *lost, *lost >= most ? ", and no further loss is tolerated" : ""));
+  if (removes_link) return catalog::unlink_file(path_);
+  const auto file = removes ? all.match(path_) : std::nullopt;
+  const Status removed = file ? all.remove(*file) : Status();
+  return removed.kind() == Kind::not_found ? Status() : removed;
+}
+
 Status SharedCheckpoint::close(const Status& closed, bool and_remove, exchange::Exchange& ranks) {
-  Status ended;
-  if (growing_) {
+  const bool is_written = !may_stay_so_ || ranks.all_max({has_written_.load()})[0] != 0;
+  const auto with_own = [](const auto& call) {
     const posix::OurCode ours_now;
-    Checkpoints& all = *of_process();
-    const int most = growing_->located.manifest.geometry.scheme.m;
-    // A link goes itself, and what it leads to stays.
-    const bool removes_link = and_remove && all.is_link_to_one(path_), removes = and_remove && !removes_link;
-    const auto lost = all.end_together(*growing_, closed.ok() && !removes);
-    growing_.reset();
-    ended = lost.status();
-    if (lost && *lost > 0)
-      say(fmt::format("{}: protected, but {} of its targets are lost{}", path_, *lost, *lost >= most ? ", and no further loss is tolerated" : ""));
-    if (removes_link && ended) ended = catalog::unlink_file(path_);
-    const auto file = removes ? all.match(path_) : std::nullopt;
-    if (file && ended)
-      if (const Status removed = all.remove(*file); removed.kind() != Kind::not_found) ended = removed;
-  }
-  ended = exchange::agree(ranks, ended);
+    if (Checkpoints* const all = of_process()) call(*all);
+  };
+  if (may_stay_so_ && is_written && anew_)
+    with_own([&](Checkpoints& all) {
+      if (const auto file = all.match(path_, true)) all.seen_together(*file, true);
+    });
+  const Status ended = exchange::agree(ranks, growing_ ? end(closed.ok() && is_written, and_remove) : Status());
+  if (has_written_) with_own([&](Checkpoints& all) { all.ended_together(*name_, !ended); });
   return closed.ok() ? ended : closed;
 }
 

@@ -1,6 +1,7 @@
 // A file of a checkpoint (docs/checkpoints.md) that ranks open together. To write, it is a protected file over the nodes' directories, which becomes
 // a version when all of them have closed it. To read, it is a version.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,9 @@ class SharedCheckpoint {
   static Result<Found> open(const Settings& settings, const std::string& path, int amode, uint32_t mode, exchange::Exchange& ranks);
   // A rank could not read that version: a note on its node says so before the next attempt begins (checkpoint/unread.hpp).
   static void could_not_read(const std::string& version, const std::string& why);
+  // It began as a copy, and is a version where some rank writes to it. Each rank says so before its first write.
+  bool may_stay_so() const { return may_stay_so_; }
+  Status first_write();
   // It could not be opened after all; on each rank.
   void abandon();
   // Collective, when the file is closed with that status: it is a version from then on, or gone.
@@ -38,8 +42,14 @@ class SharedCheckpoint {
   Result<layout::Manifest> begin(int amode, uint32_t mode);
   Result<layout::Manifest> find() const;
 
+  Status end(bool keeps, bool removes);
+
   const Settings settings_;
   const std::string path_;
+  bool anew_ = false;         // as opposed to an update
+  bool may_stay_so_ = false;  // the same on all ranks, as is the name
+  std::optional<checkpoint::LocalName> name_;
+  std::atomic<bool> has_written_{false};                 // this rank
   std::optional<posix::Checkpoints::Together> growing_;  // on the rank that has begun it
 };
 

@@ -115,12 +115,17 @@ class Checkpoints {
   struct Together {
     catalog::Located located;
     checkpoint::LocalName name;
-    bool fresh = true;  // nothing is in it yet
+    bool fresh = true;         // nothing is in it yet
+    bool may_stay_so = false;  // a copy, which is opened to read and write: it is a version where somebody writes to it
   };
   // By one of those ranks: a new version, which begins as a copy of the last where there is one. It is not to be seen before its end.
   Result<Together> begin_together(const File& file, int flags, mode_t mode, const Settings& settings);
-  // On the other ranks: what this node has of it may be outdated from now on. `anew`: it is not updated.
+  // On the other ranks: what this node has of it may be outdated from now on. `anew`: it is not updated. Of one that may stay so that is said when it is
+  // known that somebody has written to it, on all ranks and before the end.
   void seen_together(const File& file, bool anew);
+  // Before a rank's first write to one that may stay so; and when that has come to its end.
+  Status written_together(const checkpoint::LocalName& name);
+  void ended_together(const checkpoint::LocalName& name, bool is_torn);
   // Of a file that ranks open together to read: the version, where they can read it as it lies on the nodes.
   Result<std::optional<layout::Manifest>> version_to_read(const File& file);
   // When all have closed it: it is a version of its checkpoint from then on, or nothing of it stays. The number of its targets that are lost.
@@ -131,13 +136,16 @@ class Checkpoints {
   struct Shared {
     checkpoint::LocalName name;
     layout::Manifest manifest;
+    bool may_stay_so = false;  // it began as a copy of the version before
   };
   // To be written: the version that is being written, or a new one. Each such open has its shared_closed().
   Result<Shared> open_shared(const File& file, int flags, mode_t mode);
-  // To be read, while it is written. Nothing: it is a version, or there is none. `file_id`: that one; empty: the newest.
+  // To be read, while it is written. Nothing: it is a version, or there is none. `file_id`: that one; empty: the newest to which somebody has written.
   Result<std::optional<Shared>> find_shared(const File& file, const std::string& file_id = "");
-  // `arrived`: all that this process has written of it. `last`: it has it open by no other number.
-  void shared_closed(const checkpoint::LocalName& name, bool arrived, bool last);
+  // Before this process writes to one that may stay as it is.
+  Status shared_written(const checkpoint::LocalName& name);
+  // `arrived`: all that this process has written of it. `last`: it has it open by no other number. `alone`: no child of it has it open either.
+  void shared_closed(const checkpoint::LocalName& name, bool arrived, bool last, bool alone = true);
   // The process ends, and all that it wrote has arrived.
   void shared_ended();
   // What look() has found of one: a local file of that size, or one of its content (the caller's) for who reads it by other ways.

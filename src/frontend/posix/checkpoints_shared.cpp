@@ -61,7 +61,12 @@ Result<SharedFile> Checkpoints::State::make_shared(const File& file, bool is_wri
   auto located = checkpoint::make_shared_file(name->version_in(run), run, before.ok() ? before->mode & 0777 : mode_of_new(mode), settings);
   if (!located) return located.status();
   SharedFile one{std::move(*name), ranks, patterns.stem(file.path), located->manifest};
-  Status begun = copies ? checkpoint::begin_with(*located, last->get(), file.path, settings) : Status();
+  Status begun;
+  if (copies) {
+    begun = checkpoint::begin_with(*located, last->get(), file.path, settings);
+    const auto as = begun ? checkpoint::generation_of(*located, settings) : Result<uint64_t>(begun);
+    if (as) one.begun_as = *as;  // else it is a version, whoever writes to it
+  }
   if (begun) begun = all.add(one);
   if (begun) return one;
   checkpoint::give_up(*located);
@@ -69,14 +74,31 @@ Result<SharedFile> Checkpoints::State::make_shared(const File& file, bool is_wri
 }
 
 // Who writes says so before anybody may look whether somebody does.
-Status Checkpoints::State::take_part(const LocalName& name) {
+Status Checkpoints::State::take_part(const SharedFile& file, bool may_only_read) {
+  const LocalName& name = file.name;
   HF_TRY(files.opened(name, who()));
-  HF_TRY(files.put_into(checkpoint::State::together, [&] { return catalog::make_file(files.path(checkpoint::State::together, name), 0600); }));
-  if (!parts.has_taken(name, rank)) begins(name.step);
-  HF_TRY(parts.take(name, rank, !patterns.have_completing()));
+  HF_TRY(may_only_read ? parts.take(name, rank, false) : writes_shared(name, !parts.has_taken(name, rank)));
   OpenShared& one = open_shared[checkpoint::opener_begins(name)];
-  if (one.process != ::getpid()) one = {name, ::getpid()};
+  if (one.process != ::getpid()) one = {name, ::getpid(), 0, false, true};
+  one.only_reads &= may_only_read;
   ++one.times, ++shared_opens;
+  return {};
+}
+
+// Who reads of one checkpoint is not done with the others.
+Status Checkpoints::State::writes_shared(const LocalName& name, bool is_first) {
+  HF_TRY(note_together(name));
+  if (is_first) begins(name.step);
+  return parts.take(name, rank, !patterns.have_completing());
+}
+
+Status Checkpoints::shared_written(const LocalName& name) {
+  std::lock_guard lock(state_->mutex);
+  const auto found = state_->open_shared.find(checkpoint::opener_begins(name));
+  const bool is_known = found != state_->open_shared.end() && found->second.process == ::getpid();
+  if (is_known && !found->second.only_reads) return {};
+  HF_TRY(state_->writes_shared(name, true));
+  if (is_known) found->second.only_reads = false;
   return {};
 }
 
@@ -101,11 +123,12 @@ Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags
   if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
   const auto one = there ? Result<SharedFile>(*there) : state_->make_shared(file, !found->empty(), flags, mode, *all);
   if (!one) return one.status();
-  if (const Status takes_part = state_->take_part(one->name); !takes_part) {
+  const bool may_only_read = one->begun_as && (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC);
+  if (const Status takes_part = state_->take_part(*one, may_only_read); !takes_part) {
     state_->files.no_longer(one->name, state_->who());
     return takes_part;
   }
-  return Shared{one->name, one->manifest};
+  return Shared{one->name, one->manifest, one->begun_as.has_value()};
 }
 
 Result<std::optional<Checkpoints::Shared>> Checkpoints::find_shared(const File& file, const std::string& file_id) {
@@ -113,9 +136,9 @@ Result<std::optional<Checkpoints::Shared>> Checkpoints::find_shared(const File& 
   const auto all = SharedFiles::look(state_->run, state_->settings);
   const auto found = all ? all->find(file.path) : Result<std::vector<SharedFile>>(all.status());
   if (!found) return found.status();
-  for (auto one = found->rbegin(); one != found->rend(); ++one)
-    if (file_id.empty() || one->manifest.file_id == file_id) return std::optional(Shared{one->name, one->manifest});
-  return std::optional<Shared>();
+  const auto is_meant = [&](const SharedFile& one) { return file_id.empty() ? !all->is_untouched(one) : one.manifest.file_id == file_id; };
+  const auto one = std::find_if(found->rbegin(), found->rend(), is_meant);
+  return one == found->rend() ? std::optional<Shared>() : std::optional(Shared{one->name, one->manifest, one->begun_as.has_value()});
 }
 
 // Whether there was one that is being written. What has it open keeps it.
@@ -146,6 +169,7 @@ Result<std::optional<SharedFile>> closed_by_all(const SharedFiles& all, const st
   for (const SharedFile& one : *found)
     if (one.is_sealed) HF_TRY(all.seal(one).status());
   std::erase_if(*found, [](const SharedFile& one) { return one.is_sealed; });
+  std::erase_if(*found, [&](const SharedFile& one) { return all.is_untouched(one) && all.is_complete(one, true) && (all.forget(one), true); });
   if (found->empty()) return std::optional<SharedFile>();
   const Status closed = all.is_complete(found->back(), true);
   if (closed.kind() == Kind::busy)
@@ -192,20 +216,36 @@ Result<bool> Checkpoints::rename_shared(const File& from, const File& to) {
   return true;
 }
 
-void Checkpoints::shared_closed(const LocalName& name, bool arrived, bool last) {
+// Nobody has it open any more: it goes, and nobody has seen it.
+void Checkpoints::State::give_up_untouched(const LocalName& name) const {
+  auto all = SharedFiles::look(run, settings);
+  if (!all || !all->take_turn(name.file)) return;
+  const auto found = all->find(name.file);
+  if (!found) return;
+  for (const SharedFile& one : *found) {
+    if (one.name.number != name.number || !all->is_complete(one, true) || !all->is_untouched(one)) continue;
+    all->forget(one);
+    checkpoint::give_up(checkpoint::locate_shared(one.manifest, settings));
+  }
+}
+
+void Checkpoints::shared_closed(const LocalName& name, bool arrived, bool last, bool alone) {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->open_shared.find(checkpoint::opener_begins(name));
   const bool is_known = found != state_->open_shared.end() && found->second.process == ::getpid();
   bool failed = !arrived;
+  bool only_read = false;
   if (is_known) {
     State::OpenShared& one = found->second;
     if (one.times > 0) --one.times, --shared_opens;
     failed = one.failed |= failed;
     last = one.times == 0;
+    only_read = one.only_reads;
   }
   if (!last || failed) return;  // what has not arrived is nobody's: the file is torn
   if (is_known) state_->open_shared.erase(found);
   state_->files.no_longer(name, state_->who());
+  if (only_read && alone) state_->give_up_untouched(name);
 }
 
 void Checkpoints::shared_ended() {

@@ -136,6 +136,8 @@ struct Checkpoints::State {
   Result<LocalName> next_name_in_pool(const File& file, bool written_anew, std::string* before = nullptr);
   // Of a file that ranks write together: it is not begun where another one has its place.
   Result<LocalName> next_name_together(const File& file, bool written_anew);
+  Status note_together(const LocalName& name) const;
+  Status check_not_overtaken(const LocalName& name);
   Result<std::vector<layout::Version>> begun_in_pool(const File& file);
   // Of a file that one rank writes by itself. Where others may have written it on the nodes these count as well.
   Result<LocalName> next_name_of(const File& file, bool written_anew, const Listed& here) {
@@ -182,7 +184,9 @@ struct Checkpoints::State {
   bool any_shared() const;
   const checkpoint::SharedFile* one_to_join(const std::vector<checkpoint::SharedFile>& found, int flags) const;
   Result<checkpoint::SharedFile> make_shared(const File& file, bool is_written, int flags, mode_t mode, const checkpoint::SharedFiles& all);
-  Status take_part(const LocalName& name);
+  Status take_part(const checkpoint::SharedFile& one, bool may_only_read);
+  Status writes_shared(const LocalName& name, bool is_first);
+  void give_up_untouched(const LocalName& name) const;
   Result<bool> remove_shared(const File& file);
   Result<uint64_t> size_of(const Shared& shared) const;
 
@@ -240,6 +244,7 @@ struct Checkpoints::State {
     pid_t process;
     int times = 0;
     bool failed = false;
+    bool only_reads = false;  // so far, what began as a copy
   };
   std::map<std::string, OpenShared> open_shared;  // by the beginning of their names in "openers"
   std::set<uint32_t> opened_parts;                // of patterns without {rank}, whose files were opened here

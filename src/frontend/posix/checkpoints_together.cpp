@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/elsewhere.hpp"
 #include "checkpoint/together.hpp"
 #include "frontend/posix/checkpoints_state.hpp"
 
@@ -90,16 +91,17 @@ Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int 
   auto name = state.next_name_together(file, (flags & O_CREAT) != 0);
   if (!name) return name.status();
   HF_TRY(checkpoint::encode(*name).status());
-  if (!there || (flags & O_CREAT)) state.begins(name->step);
+  const bool may_stay_so = there && (flags & O_ACCMODE) == O_RDWR;
+  if (!may_stay_so && (!there || (flags & O_CREAT))) state.begins(name->step);
   (void)catalog::make_with_parents(catalog::parent_of(file.path));
   // Before there is anything that would have to be taken back.
   const auto last = there ? state.open_seen(file, *sight) : Result<catalog::Descriptor>(catalog::Descriptor());
   if (!last) return last.status();
   auto located = checkpoint::grow(name->version_in(state.run), state.node, mode, settings);
   if (!located) return located.status();
-  Together growing{std::move(*located), std::move(*name), !there};
+  Together growing{std::move(*located), std::move(*name), !there, may_stay_so};
   const std::string note = state.files.path(checkpoint::State::together, growing.name);
-  Status begun = state.files.put_into(checkpoint::State::together, [&] { return catalog::make_file(note, 0600); });
+  Status begun = may_stay_so ? Status() : state.note_together(growing.name);
   if (begun && there) begun = checkpoint::begin_with(growing.located, last->get(), file.path, settings);
   if (!begun) {
     (void)catalog::unlink_file(note);
@@ -110,11 +112,44 @@ Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int 
   return growing;
 }
 
+Status Checkpoints::State::note_together(const LocalName& name) const {
+  return files.put_into(checkpoint::State::together, [&] { return catalog::make_file(files.path(checkpoint::State::together, name), 0600); });
+}
+
+Status Checkpoints::written_together(const LocalName& name) {
+  std::lock_guard lock(state_->mutex);
+  HF_TRY(state_->files.make());
+  return state_->note_together(name);
+}
+
+void Checkpoints::ended_together(const LocalName& name, bool is_torn) {
+  std::lock_guard lock(state_->mutex);
+  if (is_torn) (void)state_->files.move(name, checkpoint::State::together, checkpoint::State::torn);
+  else (void)catalog::unlink_file(state_->files.path(checkpoint::State::together, name));
+}
+
+// Until its first write nobody minds it, so another one may have written the file since. Of two with one number one would be lost without a word.
+Status Checkpoints::State::check_not_overtaken(const LocalName& name) {
+  HF_TRY(checkpoint::check_not_overtaken(name, node, run, settings, versions));
+  const auto here = files.newest(name.file);
+  bool is_overtaken = here && !here->is_untouched && here->name.number >= name.number;
+  const auto found = versions.look(settings.local, settings.deadline_ms);
+  if (!found) return found.status();
+  for (const catalog::FoundVersion& one : *found) {
+    const layout::Version& version = *one.manifest.version;
+    is_overtaken |= version.run == run.id && version.attempt == run.attempt && version.file == name.file && version.number >= name.number;
+  }
+  return is_overtaken
+             ? Status(Kind::busy, name.file + ": another program wrote it as well while ranks had it open: let one write it after the other", EBUSY)
+             : Status();
+}
+
 Result<int> Checkpoints::end_together(const Together& file, bool keep) {
   std::lock_guard lock(state_->mutex);
   State& state = *state_;
   const auto version = checkpoint::version_of(file.name, state.run, state.patterns, "");
-  const Result<int> complete = keep ? checkpoint::complete(file.located, *version, state.settings) : Result<int>(0);
+  const Status alone = keep && file.may_stay_so ? state.check_not_overtaken(file.name) : Status();
+  const Result<int> complete = !alone ? alone : keep ? checkpoint::complete(file.located, *version, state.settings) : Result<int>(0);
   if (!keep || !complete) checkpoint::give_up(file.located);
   else state.files.forget_hidden(file.name.file, file.name.number), state.completed_together.push_back(file.name);
   const std::string marker = state.files.path(checkpoint::State::together, file.name);

@@ -34,6 +34,8 @@ Status GrowingOrigin::find() {
 
 Result<file::Bottom> GrowingOrigin::reach(Writing writing) {
   HF_TRY(find());
+  if (Checkpoints* const all = writing.now && shared_->may_stay_so ? Checkpoints::of_process(settings_) : nullptr)
+    HF_TRY(all->shared_written(shared_->name));
   auto file = file::open_together({checkpoint::locate_shared(shared_->manifest, settings_), false}, {.write = writing.now}, settings_, *alone_);
   if (!file) return file.status();
   file::Bottom bottom;
@@ -52,9 +54,9 @@ Result<raw::Fd> GrowingOrigin::lock_descriptor(int inherited) {
   return raw::Fd(*own);
 }
 
-void GrowingOrigin::left(bool arrived, bool last) {
+void GrowingOrigin::left(bool arrived, bool last, bool alone) {
   Checkpoints* const all = Checkpoints::of_process(settings_);
-  if (all && find()) all->shared_closed(shared_->name, arrived, last);
+  if (all && find()) all->shared_closed(shared_->name, arrived, last, alone);
 }
 
 }  // namespace holdfast::frontend::posix

@@ -23,7 +23,7 @@ class GrowingOrigin final : public file::Origin {
   // Permission bits, once it is known where it lies.
   std::optional<mode_t> mode() const { return shared_ ? std::optional<mode_t>(shared_->manifest.mode) : std::nullopt; }
   // A descriptor that writes has gone. See Checkpoints::shared_closed.
-  void left(bool arrived, bool last);
+  void left(bool arrived, bool last, bool alone);
 
   const std::string& path() override { return path_; }
   Result<file::Bottom> reach(Writing writing) override;

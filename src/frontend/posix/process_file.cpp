@@ -251,7 +251,7 @@ Status ProcessFile::leave(bool writes) {
     if (writers_ == 0) drop_stack();
     if (writers_ == 0 && !status.ok()) note_loss(origin_->path(), status);
   }
-  if (writes && growing()) growing()->left(status.ok() && failures_ == 0, writers_ == 0);
+  if (writes && growing()) growing()->left(status.ok() && failures_ == 0, writers_ == 0, !shared_);
   writing_ -= writes;
   if (readers_ + writers_ > 0) return status;
   drop_stack();

@@ -126,6 +126,22 @@ static void mixed(void) {
   }
 }
 
+/* Opened to read and write by all, and only read: it is no newer for that. */
+static void only_looked_at(int step) {
+  static const int amodes[] = {MPI_MODE_RDWR, MPI_MODE_CREATE | MPI_MODE_RDWR};
+  for (int i = 0; i < 2; ++i) {
+    MPI_File file;
+    int got = 0;
+    DONE(MPI_File_open(MPI_COMM_WORLD, name(step), amodes[i], MPI_INFO_NULL, &file));
+    set_own_view(file);
+    DONE(MPI_File_read_at_all(file, 7, &got, 1, MPI_INT, MPI_STATUS_IGNORE));
+    CHECK(got == value(step, rank, 7));
+    DONE(MPI_File_write_all(file, &got, 0, MPI_INT, MPI_STATUS_IGNORE)); /* nothing */
+    DONE(MPI_File_close(&file));
+  }
+  CHECK(read_step(step, step) == 0);
+}
+
 static void rules(int step) {
   MPI_File file;
   CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, name(step), MPI_MODE_WRONLY, MPI_INFO_NULL, &file)) == MPI_ERR_NO_SUCH_FILE);
@@ -184,6 +200,7 @@ static void rules(int step) {
     DONE(MPI_File_close(&file));
   }
   MPI_Barrier(MPI_COMM_WORLD);
+  only_looked_at(step);
 }
 
 int main(int count, char** words) {

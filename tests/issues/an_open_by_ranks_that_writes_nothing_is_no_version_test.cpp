@@ -1,0 +1,193 @@
+// Ranks open what they only read to read and write also where all of them write one file. Each such open made a version of it: where they said MPI_MODE_CREATE it was
+// the newest, and a restart went back to it. An older one that was looked at so also completed the newer one, which was not written to its end yet.
+#include "base/node_path.hpp"
+#include "catalog/growing.hpp"
+#include "checkpoint/shared.hpp"
+#include "engine/protected_file.hpp"
+#include "exchange/exchange.hpp"
+#include "sim/two_ranks.hpp"
+
+namespace holdfast::checkpoint {
+namespace {
+
+class OpenedByRanks : public TwoRanks {
+ protected:
+  explicit OpenedByRanks(const std::string& pattern) : TwoRanks(pattern) { settings.fast_close = false; }
+  Status write_to(const catalog::Located& located, const std::string& text) {
+    const auto alone = exchange::make_solo();
+    auto file = engine::ProtectedFile::open(located, {.read = true, .write = true}, settings, *alone);
+    if (!file) return file.status();
+    const Extent extent{0, text.size()};
+    HF_TRY((*file)->write({&extent, 1}, std::as_bytes(std::span(text))));
+    return (*file)->close();
+  }
+  std::string text_at(const catalog::Located& located) {
+    const auto alone = exchange::make_solo();
+    const auto file = engine::ProtectedFile::open(located, {}, settings, *alone);
+    if (!file) return file.status().sentence();
+    Bytes bytes(64);
+    const Extent extent{0, bytes.size()};
+    const auto got = (*file)->read({&extent, 1}, bytes);
+    return got ? std::string(reinterpret_cast<const char*>(bytes.data()), size_t(*got)) : got.status().sentence();
+  }
+  size_t versions() { return protected_of(*catalog::VersionList().look(settings.local, 1000)).size(); }
+  size_t notes_at(uint32_t rank, State state) { return files_of(rank).list(state).size(); }
+  LocalFiles files_of(uint32_t rank) { return {parse_node_path(settings.local[rank * 2]).path, run.id, run.attempt}; }
+  Front::File file(uint32_t rank, const std::string& path) { return *fronts[rank]->match(path); }
+  void protect() {
+    for (int turns = 0; turns < 40; ++turns)
+      for (Protector& protector : protectors) protector.work();
+  }
+};
+
+class EachByItself : public OpenedByRanks {
+ protected:
+  EachByItself() : OpenedByRanks("shared:/data/ck.{step}") {}
+  Front::Shared open(uint32_t rank, const std::string& path, int flags = O_RDWR) {
+    const auto shared = fronts[rank]->open_shared(file(rank, path), flags, 0644);
+    EXPECT_TRUE(shared.ok()) << shared.status().sentence();
+    return shared ? *shared : Front::Shared();
+  }
+  void put(uint32_t rank, const Front::Shared& shared, const std::string& text) {
+    Status written = shared.may_stay_so ? fronts[rank]->shared_written(shared.name) : Status();
+    if (written) written = write_to(locate_shared(shared.manifest, settings), text);
+    EXPECT_TRUE(written.ok()) << written.sentence();
+  }
+  void close(uint32_t rank, const Front::Shared& shared) { fronts[rank]->shared_closed(shared.name, true, true); }
+  std::string text_of(const Front::Shared& shared) { return text_at(locate_shared(shared.manifest, settings)); }
+  void write_by_both(const std::string& path, const std::string& text) {
+    for (const uint32_t rank : {0, 1}) {
+      const auto shared = open(rank, path, O_WRONLY | O_CREAT | O_TRUNC);
+      put(rank, shared, text);
+      close(rank, shared);
+    }
+  }
+  std::vector<SharedFile> records() { return *SharedFiles::look(run, settings)->find_all(); }
+  const std::string path = "/data/ck.5", next = "/data/ck.6";
+};
+
+TEST_F(EachByItself, what_is_only_read_is_no_version) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  ASSERT_EQ(versions(), 1u) << "the next one is not complete yet";
+  for (int again = 0; again < 2; ++again) {
+    const auto one = open(0, path), other = open(1, path);
+    EXPECT_EQ(one.name, other.name);
+    EXPECT_EQ(text_of(other), "first");
+    EXPECT_EQ(notes_at(0, State::together), 1u) << "of the next one: who reads minds nobody";
+    close(0, one);
+    EXPECT_EQ(text_of(other), "first") << "the other rank has it open";
+    close(1, other);
+  }
+  ASSERT_EQ(records().size(), 1u);
+  EXPECT_EQ(records().front().name.file, next);
+  EXPECT_EQ(seal_left(run, settings, true), std::vector<std::string>());
+  EXPECT_EQ(versions(), 2u);
+  EXPECT_EQ(whole(), (std::vector<uint64_t>{5, 6}));
+}
+
+TEST_F(EachByItself, who_looks_at_an_older_one_is_not_done_with_the_newer_one) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  for (const uint32_t rank : {0, 1}) close(rank, open(rank, path));
+  protect();
+  EXPECT_EQ(whole(), (std::vector<uint64_t>{5}));
+}
+
+TEST_F(EachByItself, it_is_one_when_any_rank_writes) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  const auto one = open(0, path), other = open(1, path);
+  EXPECT_FALSE(*fronts[1]->find_shared(file(1, path))) << "who reads is led to the version";
+  put(1, other, "again");
+  EXPECT_TRUE(*fronts[0]->find_shared(file(0, path)));
+  close(1, other);
+  close(0, one);
+  EXPECT_EQ(records().size(), 2u);
+  EXPECT_EQ(seal_left(run, settings, true), std::vector<std::string>());
+  EXPECT_EQ(versions(), 3u);
+  std::string newest;
+  const auto all = *catalog::VersionList().look(settings.local, 1000);
+  for (const catalog::FoundVersion& found : all)
+    if (found.manifest.version->file == path && found.manifest.version->number == one.name.number)
+      newest = text_at(catalog::locate_version(found.manifest, settings));
+  EXPECT_EQ(newest, "again");
+}
+
+TEST_F(EachByItself, who_writes_the_same_bytes_has_written) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  const auto one = open(0, path);
+  put(0, one, "first");
+  close(0, one);
+  (void)seal_left(run, settings, true);
+  EXPECT_EQ(versions(), 3u);
+}
+
+TEST_F(EachByItself, who_is_killed_with_it_open_has_torn_nothing) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  (void)open(1, path);
+  for (Protector& protector : protectors) EXPECT_TRUE(protector.end());
+  EXPECT_EQ(seal_left(run, settings, false), std::vector<std::string>());
+  EXPECT_EQ(records().size(), 1u) << "the next one";
+  EXPECT_EQ(notes_at(1, State::torn), 1u) << "of the next one, which not all ranks were done with";
+  EXPECT_EQ(whole(), (std::vector<uint64_t>{5}));
+}
+
+TEST_F(EachByItself, who_is_killed_after_a_write_has) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  put(1, open(1, path), "half");
+  for (Protector& protector : protectors) EXPECT_TRUE(protector.end());
+  (void)seal_left(run, settings, false);
+  EXPECT_EQ(notes_at(1, State::torn), 2u);
+}
+
+class ByMpi : public OpenedByRanks {
+ protected:
+  ByMpi() : OpenedByRanks("/data/ck.{step}") { write_file(0, path); }
+  Front::Together open(uint32_t rank, int flags) {
+    auto begun = fronts[rank]->begin_together(file(rank, path), flags, 0644, settings);
+    EXPECT_TRUE(begun.ok()) << begun.status().sentence();
+    return std::move(*begun);
+  }
+  const std::string path = "/data/ck.5";
+};
+
+TEST_F(ByMpi, nobody_minds_one_that_may_stay_as_it_is) {
+  const auto together = open(0, O_RDWR | O_CREAT);
+  EXPECT_TRUE(together.may_stay_so);
+  EXPECT_EQ(notes_at(0, State::together), 0u);
+  write_file(1, path);  // from the other node
+  EXPECT_TRUE(fronts[0]->end_together(together, false).ok());
+  EXPECT_EQ(versions(), 2u);
+}
+
+TEST_F(ByMpi, one_that_is_written_is_minded) {
+  EXPECT_FALSE(open(0, O_WRONLY | O_CREAT).may_stay_so);
+  EXPECT_EQ(notes_at(0, State::together), 1u);
+  const auto other = open(1, O_RDWR);
+  EXPECT_TRUE(fronts[1]->written_together(other.name).ok());
+  EXPECT_EQ(notes_at(1, State::together), 1u);
+  EXPECT_TRUE(fronts[1]->end_together(other, true).ok());
+  EXPECT_EQ(notes_at(1, State::together), 0u);
+}
+
+TEST_F(ByMpi, of_two_that_write_it_at_once_one_fails_by_name) {
+  const auto together = open(0, O_RDWR);
+  write_file(1, path);
+  EXPECT_TRUE(fronts[0]->written_together(together.name).ok());
+  const auto ended = fronts[0]->end_together(together, true);
+  EXPECT_EQ(ended.status().kind(), Kind::busy) << ended.status().sentence();
+  EXPECT_EQ(versions(), 2u);
+}
+
+}  // namespace
+}  // namespace holdfast::checkpoint
