@@ -88,6 +88,12 @@ class Unneeded {
     for (const State state : {State::restored, State::twin, State::writing}) (void)target_.remove_directory(at(state_name(state)));
     for (const std::string& name : list(state_name(State::torn))) (void)target_.put(in(State::torn, name), {}, false);
   }
+  // Of what it has dropped only itself had to know.
+  void remove_where_empty() const {
+    const auto holds = [this](State state) { return state != State::dropped && !list(state_name(state)).empty(); };
+    if (std::any_of(std::begin(all_states), std::end(all_states), holds) || !list(unread_directory).empty()) return;
+    (void)target_.remove_directory(below_);
+  }
   void remove(const LocalEntry& entry) const {
     const auto name = encode(entry.name);
     if (!name) return;
@@ -129,14 +135,22 @@ void forget_unneeded(const Survey& survey, const std::string& run, const layout:
     const bool is_unprotected = entry.state == State::failed || entry.state == State::closed || entry.state == State::protecting;
     if (is_cached || (is_unprotected && begun.attempt.number > 0 && is_before(age_of(entry), begun))) (*gone)[entry.node].push_back(entry);
   }
+  std::set<layout::Attempt> with_versions;
+  for (const catalog::FoundVersion& one : survey.versions)
+    if (one.manifest.version->run == run) with_versions.insert(one.manifest.version->attempt);
   const std::string below = fmt::format("{}/{}", local_directory, run);
   (void)on_each(survey.live, settings.deadline_ms, [=](target::Target& target, const std::string& node) {
-    const auto attempts = target.list(below);
-    if (!attempts) return attempts.status();
-    for (const std::string& attempt : *attempts)
-      if (const auto which = layout::parse_attempt(attempt); which && *which < until) Unneeded(target, below, attempt).remove_never_finished();
+    const auto names = target.list(below);
+    if (!names) return names.status();
+    std::map<layout::Attempt, std::string> past;
+    for (const std::string& attempt : *names)
+      if (const auto which = layout::parse_attempt(attempt); which && *which < until) past[*which] = attempt;
+    for (const auto& [which, attempt] : past) Unneeded(target, below, attempt).remove_never_finished();
     if (const auto here = gone->find(node); here != gone->end())
       for (const LocalEntry& entry : here->second) Unneeded(target, below, text_of(entry.attempt)).remove(entry);
+    if (!past.empty()) past.erase(std::prev(past.end()));  // its number says which one comes next
+    for (const auto& [which, attempt] : past)
+      if (!with_versions.contains(which)) Unneeded(target, below, attempt).remove_where_empty();
     return Status();
   });
 }

@@ -17,7 +17,8 @@ std::set<std::string> drop_copies(const std::vector<LocalEntry>& entries, const 
 
 // Between attempts, on the nodes that answer: what no attempt from here on can need goes. Of those before `until` that are the copies that were made to
 // be read, what was never finished, and copies of checkpoints that are whole. `begun`: of what the next one begins with; what failed before that goes too.
-// Of torn files the names stay, for who asks what became of them.
+// Of torn files the names stay, for who asks what became of them. Of an attempt without any file, here or in a version, nothing stays on a node that knows of a
+// later one. A process of it that lives still makes its directories anew.
 void forget_unneeded(const Survey& survey, const std::string& run, const layout::Attempt& until, const Age& begun, const Settings& settings);
 
 // A node's disk that has not `wanted_bytes` left: copies of protected files go, the oldest first, as long as that is so. Never those of the checkpoint that

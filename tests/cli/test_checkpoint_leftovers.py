@@ -88,6 +88,16 @@ class Leftovers(CheckpointTest):
         self.run_job("wc -c < ck/ck.10.0 > got", "--resume", "--drain", "none", **SMALL)
         self.assertEqual(self.read("got"), "200000\n")
 
+    def test_nor_directories(self):
+        """But for those of which there are versions, and the last one's."""
+        script = "echo x >> started; n=$(wc -l < started); echo $n > ck/ck.$n.0; exit 9"
+        self.run_job(script, "--restarts", "6", "--drain", "none", expect=9, **SMALL)
+        self.assertEqual(self.states(), {6: "superseded", 7: "whole"})
+        left = {node: sorted(os.path.basename(at).split(".")[0] for at in glob.glob(self.path(f"holdfast-nodes/{node}/.checkpoints/*/*.*"))) for node in ("n1", "n2", "n3")}
+        self.assertEqual(left, {node: ["6", "7"] for node in left})
+        self.run_job("cat ck/ck.7.0 > got", "--resume", "--drain", "none", **SMALL)
+        self.assertEqual(self.read("got"), "7\n")
+
     # What a protector that was killed has begun
 
     def struck(self):
