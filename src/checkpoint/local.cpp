@@ -157,6 +157,7 @@ Status LocalFiles::make_all() const {
   directories.push_back(fmt::format("{}/{}{}", directory_, team_, openers_directory));
   for (const std::string& directory : directories)
     if (catalog::environment().mkdirat(AT_FDCWD, directory.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, directory);
+  if (catalog::look(boot_note(), false)) return {};
   const bool has_any = has_files();
   return catalog::look(boot_note(), false) || has_any ? Status() : note_boot();  // files without one: it was lost, and the protector is to see that
 }
