@@ -11,59 +11,67 @@ namespace {
 
 using Number = std::pair<layout::Attempt, uint32_t>;
 
-// What a run has written, and what of it was removed.
-class Written {
+// What was removed of a run.
+class Removed {
  public:
-  Written(const std::string& run, const std::vector<Checkpoint>& all, const std::vector<LocalEntry>& local) : run_(run), all_(all), local_(local) {
+  Removed(const std::string& run, const std::vector<LocalEntry>& local) {
     for (const LocalEntry& entry : local) {
-      if (entry.run != run || entry.state != State::hidden || entry.name.is_single()) continue;
-      Number& last = removed_[entry.name.file];
+      if (entry.run != run || entry.state != State::hidden) continue;
+      Number& last = last_[entry.name.file];
       last = std::max(last, Number(entry.attempt, entry.name.number));
     }
   }
+  bool has(const std::string& file, const Number& number) const {
+    const auto found = last_.find(file);
+    return found != last_.end() && found->second >= number;
+  }
+  bool has(const Protected& file) const { return has(file.version.file, {file.version.attempt, file.version.number}); }
+  layout::Attempt attempt_of(const Protected& file) const { return last_.at(file.version.file).first; }
+
+ private:
+  std::map<std::string, Number> last_;
+};
+
+// What a run has written, and what of it was removed.
+class Written {
+ public:
+  Written(const std::string& run, const std::vector<Checkpoint>& all, const std::vector<LocalEntry>& local)
+      : run_(run), all_(all), local_(local), removed_(run, local) {}
 
   // The file of it that was removed last; null where none was.
   const Protected* removed_of(const Checkpoint& one) const {
     const Protected* last = nullptr;
     for (const auto& [place, file] : one.files)
-      if (is_removed(file.version.file, {file.version.attempt, file.version.number}) &&
-          (!last || attempt_of_removal(*last) < attempt_of_removal(file)))
-        last = &file;
+      if (removed_.has(file) && (!last || removed_.attempt_of(*last) < removed_.attempt_of(file))) last = &file;
     return last;
   }
 
   // Whether something was begun after it that is not removed, since `removed` was.
   bool has_later_than(const Checkpoint& one, const Protected& removed) const {
-    const layout::Attempt since = attempt_of_removal(removed);
-    const auto is_later = [&](const layout::Version& version, const Age& age) {
-      return version.attempt >= since && !version.roll && !is_removed(version.file, {version.attempt, version.number}) &&
-             is_before(one.age_beside(version.rank, version.writer), age);
+    const layout::Attempt since = removed_.attempt_of(removed);
+    const auto is_later = [&](const Protected& file, const Age& age) {
+      const layout::Version& version = file.version;
+      return version.attempt >= since && !version.roll && !removed_.has(file) && is_before(one.age_beside(version.rank, version.writer), age);
     };
     for (const Checkpoint& other : all_)
       for (const auto* files : {&other.files, &other.beside})
         for (const auto& [place, file] : *files) {
           const layout::Version& version = file.version;
-          if (other.run == run_ && is_later(version, {version.attempt, version.step, version.written, file.written_on()})) return true;
+          if (other.run == run_ && is_later(file, {version.attempt, version.step, version.written, file.written_on()})) return true;
         }
     return std::any_of(local_.begin(), local_.end(), [&](const LocalEntry& entry) {
       const LocalName& name = entry.name;
       if (entry.run != run_ || !is_written_here(entry.state) || name.kind != LocalName::of_user || name.is_single()) return false;
-      return entry.attempt >= since && !is_removed(name.file, {entry.attempt, name.number}) &&
+      return entry.attempt >= since && !removed_.has(name.file, {entry.attempt, name.number}) &&
              is_before(one.age_beside(name.rank, name.writer), age_of(entry));
     });
   }
 
  private:
-  bool is_removed(const std::string& file, const Number& number) const {
-    const auto found = removed_.find(file);
-    return found != removed_.end() && found->second >= number;
-  }
-  layout::Attempt attempt_of_removal(const Protected& file) const { return removed_.at(file.version.file).first; }
-
   const std::string& run_;
   const std::vector<Checkpoint>& all_;
   const std::vector<LocalEntry>& local_;
-  std::map<std::string, Number> removed_;
+  const Removed removed_;
 };
 
 // Plain files of that run, which are not of one of these checkpoints.
@@ -75,6 +83,11 @@ bool is_any_plain_beside(const std::vector<Checkpoint*>& removed, const std::vec
 }
 
 }  // namespace
+
+bool was_removed(const Checkpoint& one, const std::vector<LocalEntry>& local) {
+  const Removed removed(one.run, local);
+  return std::any_of(one.files.begin(), one.files.end(), [&](const auto& file) { return removed.has(file.second); });
+}
 
 void mark_given_up(std::vector<Checkpoint>& all, const std::vector<LocalEntry>& local, const std::vector<DrainedCheckpoint>& drained) {
   struct OfRun {

@@ -20,6 +20,7 @@
 #include "catalog/user_files.hpp"
 #include "checkpoint/attempt.hpp"
 #include "checkpoint/ended.hpp"
+#include "checkpoint/given_up.hpp"
 #include "checkpoint/leftovers.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/roll.hpp"
@@ -313,7 +314,7 @@ class Attempts {
   // The same when the program has ended well: what it began with, or has written. Not what is plain at its paths, or was removed.
   std::optional<Unreadable> lost_at_end(const Survey& survey) const {
     const Checkpoint* const one = unreadable_after(survey, run_.id, beginning_of(survey, run_.id).age, "");
-    if (one && (is_from(*one) || one->attempt == run_.attempt) && !was_removed(*one, survey))
+    if (one && (is_from(*one) || one->attempt == run_.attempt) && !was_removed(*one, survey.local))
       return Unreadable{text_of(*one), why_unreadable(survey, *one)};
     for (const Checkpoint& singles : survey.checkpoints)
       if (singles.are_singles && singles.run == run_.id && !singles.lost.empty())
@@ -468,7 +469,7 @@ class Attempts {
       left.insert(one.step);
     }
     say_what_is_there(newest);
-    const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, *survey); });
+    const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, survey->local); });
     if (drained && newest) clear_paths(*survey, *newest);
     if (newest) say_what_is_newer(*survey, run_, *newest, left, settings_);
     const auto lost = lost_at_end(*survey);

@@ -1,16 +1,15 @@
 #include "cli/job/passed_over.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/say.hpp"
+#include "checkpoint/given_up.hpp"
 #include "checkpoint/pattern.hpp"
 #include "cli/output.hpp"
 
 namespace holdfast::cli {
 
 using checkpoint::Checkpoint;
-using checkpoint::LocalEntry;
 
 void say_passed_over(const checkpoint::Survey& survey, const checkpoint::Run& run, const checkpoint::Age& begun) {
   for (const Checkpoint& one : survey.checkpoints) {
@@ -23,21 +22,12 @@ void say_passed_over(const checkpoint::Survey& survey, const checkpoint::Run& ru
   }
 }
 
-bool was_removed(const Checkpoint& one, const checkpoint::Survey& survey) {
-  return std::any_of(survey.local.begin(), survey.local.end(), [&](const LocalEntry& entry) {
-    const checkpoint::Protected* const file = one.file_at(entry.name.file);
-    if (entry.state != checkpoint::State::hidden || entry.name.step != one.step || !file) return false;
-    const layout::Version& version = file->version;
-    return std::make_pair(entry.attempt, entry.name.number) >= std::make_pair(version.attempt, version.number);
-  });
-}
-
 void say_what_is_newer(const checkpoint::Survey& survey, const checkpoint::Run& run, const Checkpoint& newest, const std::set<uint64_t>& said,
                        const Settings& settings) {
   const Checkpoint* last = nullptr;
   for (const Checkpoint& one : survey.checkpoints)
     if (one.run == run.id && one.attempt == run.attempt && is_before(newest.age(), one.age()) && one.rivals.empty() && !one.has_all()) last = &one;
-  if (!last || last->files.empty() || said.contains(last->step) || was_removed(*last, survey)) return;
+  if (!last || last->files.empty() || said.contains(last->step) || was_removed(*last, survey.local)) return;
   const auto patterns = checkpoint::Patterns::resolve(settings.checkpoint, settings.complete);
   const bool are_counted = patterns && !patterns->have_step() && patterns->all().size() > 1;
   say("holdfast: checkpoint {} is newer and not whole, so it is not at its paths: of its {} {} {} protected (the first is {}){}\n", last->step,

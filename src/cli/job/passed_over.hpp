@@ -12,9 +12,6 @@ namespace holdfast::cli {
 // When an attempt begins: those after what it begins with that are whole but for an update which came to no end, or that the program has removed.
 void say_passed_over(const checkpoint::Survey& survey, const checkpoint::Run& run, const checkpoint::Age& begun);
 
-// A file of it, by the program: natively nothing would be at its path.
-bool was_removed(const checkpoint::Checkpoint& one, const checkpoint::Survey& survey);
-
 // When the program has ended well: what it has left natively, and is in no checkpoint that is whole. `said`: steps of which more is said.
 void say_what_is_newer(const checkpoint::Survey& survey, const checkpoint::Run& run, const checkpoint::Checkpoint& newest,
                        const std::set<uint64_t>& said, const Settings& settings);
