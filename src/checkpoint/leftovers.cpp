@@ -45,7 +45,8 @@ Status drop_copy(target::Target& target, const LocalEntry& entry, const std::str
   const bool put = remembers && target.put(in(State::dropped), {}, false).ok();
   const Status gone = target.remove(in(entry.state));
   if (remembers && !put) HF_TRY(target.put(in(State::dropped), {}, false));
-  if (entry.state == State::failed) (void)target.remove(in(entry.state) + why_ending);
+  if (entry.state == State::failed)
+    (void)target.remove(fmt::format("{}/{}/{}{}", directory_of_attempt(entry.run, entry.attempt), state_name(entry.state), why_begins, name));
   return gone || gone.kind() == Kind::not_found ? Status() : gone;
 }
 
@@ -98,7 +99,7 @@ class Unneeded {
     const auto name = encode(entry.name);
     if (!name) return;
     (void)target_.remove(in(entry.state, *name));
-    if (entry.state == State::failed) (void)target_.remove(in(entry.state, *name) + why_ending);
+    if (entry.state == State::failed) (void)target_.remove(in(entry.state, why_begins + *name));
   }
 
  private:

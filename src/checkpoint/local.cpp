@@ -100,7 +100,7 @@ Result<std::string> encode(const LocalName& name) {
   const std::string by = name.writers || name.writer ? fmt::format(".{}{}of{}", kind_letters[name.kind], name.writer, name.writers) : "";
   std::string text =
       fmt::format("{}.{}of{}.{}.{}.{}{}~{}", name.step, name.rank, name.ranks, name.number, name.written, name.turn, by, escaped(name.file));
-  if (text.size() + std::strlen(why_ending) <= longest_name) return text;
+  if (text.size() + std::strlen(why_begins) <= longest_name) return text;
   return Status(Kind::invalid,
                 fmt::format("{}: the path has {} bytes, which is too long for a checkpoint; choose a shorter one", name.file, name.file.size()),
                 ENAMETOOLONG);
@@ -203,6 +203,11 @@ std::string LocalFiles::path(State state, const LocalName& name) const {
   return text ? fmt::format("{}/{}/{}", directory_, below_attempt(state), *text) : "";
 }
 
+std::string LocalFiles::path_of_why(const LocalName& name) const {
+  const auto text = encode(name);
+  return text ? fmt::format("{}/{}/{}{}", directory_, below_attempt(State::failed), why_begins, *text) : "";
+}
+
 std::string LocalFiles::on_its_node(State state, const std::string& name) const { return fmt::format("{}/{}/{}", below_, state_name(state), name); }
 
 namespace {
@@ -215,7 +220,7 @@ Descriptor open_directory(int above, const std::string& path) {
 std::vector<LocalName> decoded(const std::vector<std::string>& entries) {
   std::vector<LocalName> names;
   for (const std::string& entry : entries)
-    if (auto name = entry.ends_with(why_ending) ? std::nullopt : decode_local_name(entry)) names.push_back(std::move(*name));
+    if (auto name = decode_local_name(entry)) names.push_back(std::move(*name));
   std::sort(names.begin(), names.end(),
             [](const LocalName& a, const LocalName& b) { return std::tie(a.step, a.rank, a.number) < std::tie(b.step, b.rank, b.number); });
   return names;
@@ -253,12 +258,13 @@ Status LocalFiles::move(const LocalName& name, State from, State to) const {
 }
 
 Status LocalFiles::say_why(const LocalName& name, const std::string& why) const {
-  const std::string at = path(State::failed, name) + why_ending;
-  return put_into(State::failed, [&] { return catalog::replace_file(at, at + ".new", why + "\n", 0600, false); });
+  const std::string at = path_of_why(name);
+  if (at.empty()) return encode(name).status();
+  return put_into(State::failed, [&] { return catalog::replace_file(at, scratch(), why + "\n", 0600, false); });
 }
 
 std::string LocalFiles::why(const LocalName& name) const {
-  auto text = catalog::read_beginning(path(State::failed, name) + why_ending, 4096);
+  auto text = catalog::read_beginning(path_of_why(name), 4096);
   if (!text) return "";
   if (!text->empty() && text->back() == '\n') text->pop_back();
   return *text;

@@ -29,7 +29,7 @@ inline constexpr const char* openers_directory = "openers";         // beside th
 inline constexpr const char* ranks_directory = "ranks";             // beside the states: which ranks have ended by themselves (ended.hpp)
 inline constexpr const char* untouched_directory = "untouched";     // beside the states: how copies were when they were made (untouched.hpp)
 inline constexpr const char* unread_directory = "unread";           // beside the states: what ranks could not read (unread.hpp)
-inline constexpr const char* why_ending = ".why";                   // of the note beside a failed file
+inline constexpr const char* why_begins = "why.";                   // of the note beside a failed file: no file of a state has a name that begins so
 inline constexpr std::string_view team_begins = "team.";            // beside the states: what a team of a redundant job has not closed yet
 inline constexpr std::string_view scratch_begins = "coming.";       // beside the states: LocalFiles::scratch
 inline constexpr std::string_view turn_begins = "turn.";            // beside the states: LocalFiles::take_turn
@@ -211,6 +211,7 @@ class LocalFiles {
   std::string boot_note() const { return directory_ + "/boot"; }
   bool has_files() const;
   std::string below_attempt(State state) const;
+  std::string path_of_why(const LocalName& name) const;
 
   std::string below_, directory_;          // from the node's directory on, and from the root
   std::string team_;                       // below that, with a slash: what this team writes; empty where there are none

@@ -159,6 +159,33 @@ bool Pattern::may_lie_below(std::string_view directory) const {
   return begins.substr(0, both) == directory.substr(0, both) && std::ranges::count(text, '/') > std::ranges::count(directory, '/');
 }
 
+// What the first so many components of a directory's path have to fit; all of them where there are fewer.
+Pattern::Pieces Pattern::pieces_until_component(size_t components) const {
+  Pieces first;
+  for (const Piece& piece : directory_pieces_) {
+    size_t end = 0;
+    while ((end = piece.text.find('/', end)) != std::string::npos && components-- > 0) ++end;
+    if (end == std::string::npos) first.push_back(piece);
+    else {
+      if (end > 0) first.push_back({Form::literal, piece.text.substr(0, end)});
+      return first;
+    }
+  }
+  return first;
+}
+
+std::optional<Pattern::Above> Pattern::above(std::string_view directory) const {
+  Fields fields;
+  // Each component begins with a slash.
+  if (!fits(pieces_until_component(size_t(std::ranges::count(directory, '/'))), directory, fields)) return {};
+  return Above{fields.step};
+}
+
+std::string Pattern::root() const {
+  const std::string& begins = pieces_.front().text;
+  return begins.substr(0, begins.rfind('/'));
+}
+
 std::string Pattern::directory() const {
   const std::string parent = text_.substr(0, text_.rfind('/'));
   return text::find_unescaped(parent, fields_begin) == std::string::npos ? text::unescaped(parent) : "";

@@ -46,6 +46,13 @@ class Pattern {
   // Whether files of this directory may be some; whether files in it or in directories below it may.
   bool may_lie_in(std::string_view absolute) const;
   bool may_lie_below(std::string_view absolute) const;
+  // Whether files that match lie somewhere below this directory, whatever it holds; and of which step they are where its path says that.
+  struct Above {
+    std::optional<uint64_t> step;
+  };
+  std::optional<Above> above(std::string_view absolute) const;
+  // The last directory above all that match.
+  std::string root() const;
   // The directory whose entries may match; empty where that differs from step to step.
   std::string directory() const;
 
@@ -62,6 +69,7 @@ class Pattern {
     std::optional<uint32_t> rank;
     std::string stem = {};
   };
+  Pieces pieces_until_component(size_t components) const;
   static bool fits(const Pieces& pieces, std::string_view path, Fields& fields) { return fits(pieces, 0, path, fields, true); }
   static bool fits(const Pieces& pieces, size_t at, std::string_view path, Fields& fields, bool begins_component);
   static bool fits_number(const Pieces& pieces, size_t at, std::string_view path, Fields& fields);

@@ -54,12 +54,12 @@ void list_attempt(target::Target& target, const std::string& node, const std::st
   for (const State state : all_states) {
     const std::string directory = fmt::format("{}/{}", of_attempt, state_name(state));
     for (const std::string& text : into.list(target, directory)) {
-      auto name = text.ends_with(why_ending) ? std::nullopt : decode_local_name(text);
+      auto name = decode_local_name(text);
       if (!name) continue;
       LocalEntry& entry = into.entries.emplace_back(LocalEntry{node, run, *which, state, std::move(*name), ""});
       entry.is_untouched = is_untouched(state, entry.name, untouched);
       if (state != State::failed) continue;
-      entry.why = text_of(target, directory + "/" + text + why_ending);
+      entry.why = text_of(target, directory + "/" + why_begins + text);
     }
   }
 }

@@ -180,6 +180,45 @@ class CheckpointListings(CheckpointTest):
         self.run_job("ls -R ck > again", "--resume", pattern=pattern)
         self.assertEqual(self.read("again"), "ck:\n20\n\nck/20:\nrank.0\n")
 
+    def test_empty_directories_of_other_steps_are_gone_when_a_program_goes_on(self):
+        """It makes a directory for each step, and begins with the last one that it finds. It dies in step 30, once."""
+        os.mkdir(self.path("case"))
+        script = f"""last=$(ls case | sort -n | tail -1); echo "from ${{last:-nothing}}:" $(ls case) >> began
+            [ -z "$last" ] || cat case/$last/u case/$last/p >> began || exit 9
+            for s in 10 20 30 40; do [ $s -gt ${{last:-0}} ] || continue
+              mkdir case/$s; echo $s > case/$s/u
+              [ $s != 30 ] || [ -e died ] || {{ touch died; {self.until("20 *whole")}
+                exec 3> case/30/p; kill -9 $$; }}
+              echo $s > case/$s/p
+            done"""
+        patterns = ("--checkpoint", "case/{step}/p", "--restarts", "1")
+        self.run_job(script, *patterns, nodes=3, scheme="rs:2+1", pattern="case/{step}/u")
+        self.assertEqual(self.read("began"), "from nothing:\nfrom 20: 20\n20\n20\n")
+        # What is at the paths is what a native run goes on from.
+        self.assertEqual([(name, sorted(os.listdir(self.path("case", name)))) for name in os.listdir(self.path("case"))], [("40", ["p", "u"])])
+        # Where nothing of it is at the paths its directory comes back.
+        shutil.rmtree(self.path("case"))
+        self.run_job("ls case case/40 > again", *patterns, "--resume", nodes=3, scheme="rs:2+1", pattern="case/{step}/u")
+        self.assertEqual(self.read("again"), "case:\n40\n\ncase/40:\np\nu\n")
+
+    def test_so_they_are_below_a_directory_for_each_rank_and_where_they_hold_others(self):
+        os.mkdir(self.path("case"))
+        script = """f=p$RANK/$S/uniform/t; mkdir -p ${f%/t} ck/$S; echo $S > $f; ls p$RANK >> listed
+            [ $S = 1 ] && touch p0/1/kept"""
+        options = dict(nodes=3, scheme="rs:2+1", pattern="p{rank}/{step}/uniform/t", ranks=2)
+        for step, more in ((1, ()), (2, ("--resume",)), (3, ("--resume",))):
+            self.run_job(f"S={step}; {script}; true", "--drain", "none", *more, **options)
+        self.assertEqual(self.read("listed").split(), ["1", "1", "1", "2", "1", "2", "1", "2", "3", "2", "3"])
+        # A plain file of the user's keeps its directory; what no pattern means is not touched.
+        found = sorted(os.path.relpath(at, self.dir) for top in ("p0", "p1", "ck") for at, _, _ in os.walk(self.path(top)))
+        self.assertEqual(found, ["ck", "ck/1", "ck/2", "ck/3", "p0", "p0/1", "p0/3", "p0/3/uniform", "p1", "p1/3", "p1/3/uniform"])
+
+    def test_empty_directories_of_before_stay_for_a_new_job(self):
+        for step in (1, 2, 3):
+            os.makedirs(self.path("case", str(step)))
+        self.run_job("ls case > began; echo 2 > case/2/u; exit 3", "--resume", pattern="case/{step}/u", nodes=3, scheme="rs:2+1", expect=3)
+        self.assertEqual(self.read("began"), "1\n2\n3\n")
+
     def test_a_directory_that_holds_some_is_moved_by_a_copy(self):
         rename = "import os; os.rename('ck/11', 'ck/12')"
         done = self.run_job(f"""mkdir ck/10 ck/empty; echo data > ck/10/x.0; mv ck/10 ck/11; cat ck/11/x.0 > got; [ ! -e ck/10 ] || echo there >> got

@@ -169,6 +169,12 @@ with open(name, "a") as file:
         self.job("cat ck/ck.03.0 > got; [ ! -e ck/ck.3.0 ]", "--resume", ranks=1, patterns=patterns)
         self.assertEqual(self.read("got"), "one\n")
 
+    def test_no_ending_of_a_name_is_taken_for_anything_else(self):
+        """Such as that of the notes why a file has failed."""
+        self.job("mkdir -p ck/1; for name in a a.why a.new a.why.new; do echo $name > ck/1/$name; done; cat ck/1/a* > seen", patterns=("ck/{step}/*",), ranks=1)
+        self.assertEqual(self.read("seen"), "a\na.new\na.why\na.why.new\n")
+        self.assertEqual(self.standings()[1]["files"], 4)
+
     def test_a_file_may_get_another_name_of_its_place(self):
         patterns = ("ck/ck.{step}.{rank}",)
         for step, (script, content) in enumerate((("echo old > ck/ck.1.0; echo one > ck/ck.1.0; mv ck/ck.1.0 ck/ck.01.0", "one\n"),

@@ -27,6 +27,7 @@
 #include "checkpoint/seen_whole.hpp"
 #include "checkpoint/shared.hpp"
 #include "checkpoint/singles.hpp"
+#include "checkpoint/step_directories.hpp"
 #include "checkpoint/survey.hpp"
 #include "checkpoint/together.hpp"
 #include "checkpoint/unread.hpp"
@@ -152,7 +153,8 @@ class Attempts {
     auto survey = checkpoint::survey_to_begin(run_.id, settings_, damaged_);
     if (!survey) return survey.status();
     // A clock may have been set back since: the next --resume has to take this run for the last.
-    if (std::exchange(is_new_run_, false)) run_.id = checkpoint::new_run(std::chrono::system_clock::now(), checkpoint::latest_run(*survey));
+    const bool is_new = std::exchange(is_new_run_, false);
+    if (is_new) run_.id = checkpoint::new_run(std::chrono::system_clock::now(), checkpoint::latest_run(*survey));
     run_.nodes = survey->live;
     run_.attempt = next_attempt(*survey, run_.id, last_attempt_, checkpoint::new_attempt_id(std::chrono::system_clock::now()));
     if (last_attempt_.number == 0) first_attempt_ = run_.attempt;
@@ -174,6 +176,7 @@ class Attempts {
     look_at_nodes(*survey);
     if (!goes_on) return {};
     make_directories(*survey);
+    if (!is_new) remove_empty_directories(run_.from ? std::optional(run_.from->step) : std::nullopt);
     checkpoint::note_beginning(*survey, run_, settings_.deadline_ms);
     HF_TRY(check_unreadable(*survey));
     checkpoint::forget_unneeded(*survey, run_.id, run_.attempt, begun_, settings_);
@@ -284,6 +287,12 @@ class Attempts {
     for (const Checkpoint& one : survey.checkpoints)
       if (is_from(one))
         for (const auto& [rank, file] : one.files) (void)catalog::make_with_parents(catalog::parent_of(file.version.file));
+  }
+
+  // What lies in them is not to be seen from here on, or is no more.
+  void remove_empty_directories(std::optional<uint64_t> but) const {
+    if (const auto patterns = checkpoint::Patterns::resolve(settings_.checkpoint, settings_.complete))
+      checkpoint::remove_empty_step_directories(*patterns, but);
   }
 
   // Who loses it while the attempt writes nothing newer has to hear of it.
@@ -471,6 +480,7 @@ class Attempts {
     say_what_is_there(newest);
     const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, survey->local); });
     if (drained && newest) clear_paths(*survey, *newest);
+    if (newest) remove_empty_directories(newest->step);
     if (newest) say_what_is_newer(*survey, run_, *newest, left, settings_);
     const auto lost = lost_at_end(*survey);
     if (lost) say("holdfast: the program has ended well, and {} cannot be read: {}\n", lost->name, lost->why);
@@ -583,6 +593,7 @@ class Attempts {
     // What the program has removed for the sake of a newer one may be all that it can go on from.
     const bool drained = drain_last(*survey, [](const Checkpoint& one) { return one.removed.empty(); });
     if (drained && newest) clear_paths(*survey, *newest);
+    if (newest) remove_empty_directories(newest->step);
     forget_until_all(*survey, newest);
   }
 

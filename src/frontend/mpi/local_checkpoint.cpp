@@ -61,6 +61,8 @@ Status LocalCheckpoint::open_to_write(int amode) {
   if (amode & MPI_MODE_CREATE) all.truncated(descriptor_.get());
   writes_ = true;
   name_ = name_of_number(descriptor_.get());
+  if (amode & MPI_MODE_APPEND)
+    if (std::string link = all.scratch(); catalog::environment().symlinkat(name_.c_str(), AT_FDCWD, link.c_str()) == 0) link_ = std::move(link);
   return {};
 }
 
@@ -106,6 +108,7 @@ Status LocalCheckpoint::close(bool and_remove) {
   if (!descriptor_) return {};
   const posix::OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings_);
+  if (!link_.empty()) (void)catalog::unlink_file(link_);
   const int fd = descriptor_.release();
   const int written = writes_ ? all.closing(fd) : 0;
   raw::close(fd);

@@ -1,5 +1,6 @@
 // A file of a checkpoint (docs/checkpoints.md) that the program opens by MPI_File_open: the MPI underneath opens it on the node's own disk. It gets
-// the kernel's name of a descriptor that is held meanwhile, for the file's own name changes with its state.
+// the kernel's name of a descriptor that is held meanwhile, for the file's own name changes with its state. Where it appends it gets a link to that: ROMIO
+// makes a file of its own beside what it opens so, for where the shared pointer stands.
 #pragma once
 #include <memory>
 #include <string>
@@ -19,7 +20,7 @@ class LocalCheckpoint {
   LocalCheckpoint(const LocalCheckpoint&) = delete;
 
   // What MPI is to open, and how: what creates or removes the file is done here.
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return link_.empty() ? name_ : link_; }
   int amode_for_mpi(int amode) const;
   // When MPI has closed it: it is protected from then on, or gone.
   Status close(bool and_remove);
@@ -32,7 +33,7 @@ class LocalCheckpoint {
 
   const Settings& settings_;  // of the process
   const std::string path_;
-  std::string name_;
+  std::string name_, link_;  // empty: there is none
   raw::Fd descriptor_;
   bool writes_ = false;
 };

@@ -83,6 +83,8 @@ class Checkpoints {
   // Whether what stands there under this name is not.
   bool hides(const Listing& listing, const std::string& name) const;
 
+  // A new name in the node's own directory, which is seen by nobody.
+  std::string scratch() const;
   // Of an open that writes: a descriptor for the program. -1 and errno; `status` says more where there is more to say. The file stays in the
   // state "writing" until closed() has been told of all such descriptors.
   int open_to_write(const File& file, int flags, mode_t mode, Status& status);

@@ -361,6 +361,7 @@ Result<Checkpoints::Sight> Checkpoints::look_alone(const File& file, bool fetche
   return state_->look_locked(file, fetches);
 }
 
+std::string Checkpoints::scratch() const { return state_->files.scratch(); }
 bool Checkpoints::may_lie_in(const std::string& directory) const { return state_->patterns.may_lie_in(directory); }
 bool Checkpoints::may_lie_below(const std::string& directory) const { return state_->patterns.may_lie_below(directory); }
 

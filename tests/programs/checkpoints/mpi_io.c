@@ -87,6 +87,27 @@ static void remove_link_at_close(int step) {
   read_step(step, MPI_COMM_SELF, rank);
 }
 
+/* Its second half is written again by an open that appends. */
+static void append_half(int step) {
+  MPI_File file;
+  MPI_Offset at = 0;
+  int values[numbers];
+  const int half = numbers / 2;
+  fill(values, step, rank);
+  DONE(MPI_File_open(MPI_COMM_SELF, name(step, rank), MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
+  DONE(MPI_File_set_size(file, half * sizeof(int)));
+  DONE(MPI_File_close(&file));
+  DONE(MPI_File_open(MPI_COMM_SELF, name(step, rank), MPI_MODE_APPEND | MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
+  DONE(MPI_File_get_position(file, &at));
+  CHECK(at == (MPI_Offset)(half * sizeof(int)));
+  DONE(MPI_File_write(file, values + half, half - 10, MPI_INT, MPI_STATUS_IGNORE));
+  DONE(MPI_File_close(&file));
+  DONE(MPI_File_open(MPI_COMM_SELF, name(step, rank), MPI_MODE_APPEND | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+  DONE(MPI_File_write_shared(file, values + numbers - 10, 10, MPI_INT, MPI_STATUS_IGNORE));
+  DONE(MPI_File_close(&file));
+  read_step(step, MPI_COMM_SELF, rank);
+}
+
 /* Steps 0 and 3 are removed, 2 is updated in place. */
 static void write_all(void) {
   MPI_File file;
@@ -112,6 +133,7 @@ static void write_all(void) {
   }
   DONE(MPI_File_close(&file));
   read_step(2, MPI_COMM_SELF, rank);
+  append_half(2);
   remove_link_at_close(2);
 }
 

@@ -48,6 +48,18 @@ TEST(CheckpointPattern, says_step_and_rank_of_a_path) {
   for (const char* other : {"/run/ck30", "/run/ck/r2", "/run/ck30/r2/of", "/run/ckx/r2"}) EXPECT_FALSE(steps.may_lie_in(other)) << other;
   for (const char* above : {"/run", "/run/ck", "/run/ck4", "/run/ck4/r7"}) EXPECT_TRUE(steps.may_lie_below(above)) << above;
   for (const char* other : {"/run/ck4/r7/deeper", "/runs", "/run/other", "/else"}) EXPECT_FALSE(steps.may_lie_below(other)) << other;
+  const auto step_above = [](const Pattern& of, const char* directory) {
+    const auto above = of.above(directory);
+    return !above ? "none" : above->step ? fmt::format("{}", *above->step) : "any";
+  };
+  for (const char* any : {"/run", "/run/ck"}) EXPECT_EQ(step_above(p, any), "any") << any;
+  for (const char* none : {"/else", "/run/ck2", "/run/ck/30", "/ru"}) EXPECT_EQ(step_above(p, none), "none") << none;
+  for (const char* of_step : {"/run/ck30", "/run/ck30/r2"}) EXPECT_EQ(step_above(steps, of_step), "30") << of_step;
+  for (const char* none : {"/run/ck", "/run/ck30/x", "/run/ck30/r2/deeper"}) EXPECT_EQ(step_above(steps, none), "none") << none;
+  EXPECT_EQ(step_above(pattern("/run/p{rank}/{step}/u/t*"), "/run/p1"), "any");
+  EXPECT_EQ(step_above(pattern("/run/p{rank}/{step}/u/t*"), "/run/p1/7/u"), "7");
+  EXPECT_EQ(p.root(), "/run/ck");
+  EXPECT_EQ(steps.root(), "/run");
   EXPECT_TRUE(p.may_be("ck.30.2"));
   EXPECT_FALSE(p.may_be("out.dat"));
   EXPECT_EQ(p.directory(), "/run/ck");
@@ -351,6 +363,7 @@ TEST_F(CheckpointLocal, directories_of_rare_states_are_made_when_something_comes
   EXPECT_TRUE(files->say_why(name, "no more").ok());
   EXPECT_TRUE(files->move(name, State::torn, State::failed).ok());
   EXPECT_EQ(files->why(name), "no more");
+  EXPECT_EQ(files->list(State::failed), std::vector{name}) << "the reason is no file";
   EXPECT_TRUE(files->hide(name).ok());
   EXPECT_TRUE(files->is_hidden(name.file));
   for (const State state : {State::torn, State::failed, State::hidden}) EXPECT_TRUE(is_made(state)) << state_name(state);

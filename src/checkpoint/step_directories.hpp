@@ -1,0 +1,14 @@
+// Directories that programs make for each step ('case/{step}/*'). They lie at the user's path, with or without checkpoints in them.
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "checkpoint/pattern.hpp"
+
+namespace holdfast::checkpoint {
+
+// Removes the empty ones of all steps but `but`: their checkpoints are not there any more, or are not to be seen. A program that goes on from the
+// last of its directories would choose one of those. What holds anything stays. No rank may be at work.
+void remove_empty_step_directories(const Patterns& patterns, std::optional<uint64_t> but);
+
+}  // namespace holdfast::checkpoint
