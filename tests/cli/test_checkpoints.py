@@ -171,6 +171,14 @@ class Checkpoints(CheckpointTest):
             os.remove(self.path("seen"))
         self.assertEqual(self.read("ck", "ck.2.0"), "2\n")
 
+    def test_a_job_whose_ranks_are_told_to_end_is_started_again(self):
+        """So launchers end what is left of a job where a rank has died; `holdfast run` itself was told nothing."""
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            done = self.run_job(f"""echo begins >> seen{int(number)}; cat ck/ck.1.0 >> seen{int(number)} 2>/dev/null; echo 1 > ck/ck.1.0
+                [ -e again{int(number)} ] && exit 0; touch again{int(number)}; kill -{int(number)} $$; sleep 9""", "--restarts", "1", nodes=3, scheme="rs:2+1")
+            self.assertIn(f"the job has ended with {128 + number}; it is started again (1 of 1)", done.stderr)
+        self.assertEqual(self.read(f"seen{signal.SIGTERM}"), "begins\nbegins\n1\n")
+
     def test_each_attempt_reads_its_input_from_where_the_first_one_began(self):
         with open(self.path("input"), "w") as file:
             file.write("1\n2\n3\n")

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -106,7 +105,7 @@ class Attempts {
       if (code == 0) return finish();
       if (was_told_to_end() && again < options_.restarts) say("holdfast: the job was told to end, and is not started again\n");
       if (was_told_to_end()) return give_up(), ended_with_;
-      if (again == options_.restarts || was_ended_by_user(code)) return give_up(), code;
+      if (again == options_.restarts) return give_up(), code;
       say("holdfast: the job has ended with {}; it is started again ({} of {})\n", code, again + 1, options_.restarts);
     }
   }
@@ -121,8 +120,6 @@ class Attempts {
       say("holdfast: --simulate-loss leaves {} nodes, and {} needs {} to protect later checkpoints; try it with --simulate-nodes {}\n", left,
           scheme->name(), fewest, fewest + int(gone.size()));
   }
-
-  static bool was_ended_by_user(int code) { return code == 128 + SIGINT || code == 128 + SIGTERM || code == 128 + SIGHUP; }
 
   // --resume: the last run with these checkpoints that has a whole one; else the last that had one before too many nodes were lost. A later run whose
   // checkpoints cannot be read is remembered: nobody goes back behind it without a word.

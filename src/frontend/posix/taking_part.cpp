@@ -70,8 +70,10 @@ Status join_output(const std::string& orders, const std::string& rank) {
   if (raw::write(told.write_end.get(), orders.data(), orders.size()) != ssize_t(orders.size())) return Status::from_errno(errno, "pipe");
   told.write_end.reset();
   const raw::Fd progress = redundant::Replica::now()->progress();
-  std::vector<int> given{out.read_end.get(), err.read_end.get(), told.read_end.get()};
-  if (progress) given.push_back(progress.get());
+  std::vector<int> given{out.read_end.get(), err.read_end.get(), told.read_end.get(), progress ? progress.get() : told.read_end.get()};
+  // Open MPI's launcher takes a rank whose output and errors are closed for one that has ended, and gives it no more input.
+  for (const int launchers : {STDOUT_FILENO, STDERR_FILENO})
+    if (raw::fcntl(launchers, F_GETFD, 0) >= 0) given.push_back(launchers);
   HF_TRY(service::start_helper(service::helper_program("replica-output"), {rank}, given));
   for (const auto& [pipe, fd] : {std::pair{&out, 1}, std::pair{&err, 2}})
     if (syscall(SYS_dup3, pipe->write_end.get(), fd, 0) < 0) return Status::from_errno(errno, "dup3");

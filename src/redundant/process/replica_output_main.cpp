@@ -1,6 +1,7 @@
 // Beside a rank of a redundant job: moves what comes through its two pipes (descriptors 3 and 4) to the hub. It outlives the rank by what is still
 // in them. It says how far the rank had come when it died (progress.hpp, at 6). It ends the rank where the hub says so: the rank may hang, and the
 // hub be on another node. Its orders come by standard input of the pipe at 5: the same text that the rank has got, and the rank.
+// What comes behind these, the output and errors that the launcher has given the rank, it holds open as long as it lives.
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
