@@ -12,10 +12,10 @@ SOURCE = os.path.join(os.path.dirname(__file__), "counts_input.c")
 
 
 class InputOfReplicas(ReplicatedTest):
-    def of_launchers(self):
+    def commands(self, flavours):
         for name, launcher in debian_mpis():
-            subprocess.run([f"mpicc.{name}", SOURCE, "-o", self.path("program")], check=True)
-            with self.subTest(name):
+            if name.startswith(flavours):
+                subprocess.run([f"mpicc.{name}", SOURCE, "-o", self.path("program")], check=True)
                 yield [*launcher, "-n", "2", "./program"]
 
     @staticmethod
@@ -26,10 +26,11 @@ class InputOfReplicas(ReplicatedTest):
         return f"{len(content)} bytes, sum {total}\n"
 
     def test_a_file_of_more_than_pipes_hold_comes_whole(self):
+        """MPICH's launcher ends natively, too, where a rank does not read as fast as the file comes."""
         content = "".join(f"line {i}\n" for i in range(60000))
         with open(self.path("input"), "w") as file:
             file.write(content)
-        for command in self.of_launchers():
+        for command in self.commands("openmpi"):
             with open(self.path("input")) as file:
                 done = subprocess.run([self.binary, "run", "--replicas", "2", *command], cwd=self.dir, env=self.env, stdin=file, capture_output=True,
                                       text=True, timeout=120)
@@ -37,7 +38,7 @@ class InputOfReplicas(ReplicatedTest):
 
     def test_what_comes_when_the_ranks_have_begun_comes_whole(self):
         lines = [f"line {i}\n".encode() for i in range(5)]
-        for command in self.of_launchers():
+        for command in self.commands(("openmpi", "mpich")):
             job = subprocess.Popen([self.binary, "run", "--replicas", "2", *command], cwd=self.dir, env=self.env, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.jobs.append(job)
