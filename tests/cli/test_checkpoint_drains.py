@@ -52,6 +52,10 @@ class CheckpointDrains(CheckpointTest):
         self.dir = before
         self.assert_one_sentence(refused.stderr, "does not lie below this directory")
 
+    def test_one_that_is_plain_and_gone_from_the_nodes_is_said_to_be(self):
+        self.run_job("for s in 1 2 3; do echo $s > ck/ck.$s.0; " + self.until("$s *whole") + "; done; " + self.until("1 *drained"), "--drain", "every:1", "--keep", "1")
+        self.assert_one_sentence(self.holdfast("checkpoints", "--drain", "1", expect=3).stderr, "checkpoint 1 is drained", "plain at its paths")
+
     def test_before_the_batch_system_ends_the_job_the_newest_is_drained(self):
         """A shell that waits until the plain file is there, or gives up."""
         script = """echo x > ck/ck.10.0

@@ -204,6 +204,13 @@ class RestartHosts(CommandTest):
         with open(self.path("told")) as told:
             self.assertEqual(told.read(), "step 10\n")
 
+    def test_one_that_is_not_there_is_named(self):
+        done = self.holdfast("run", "--protect", "rs:2+1", "--simulate-nodes", "3", "--checkpoint", PATTERN, "--library", "posix", "--restarts", "1",
+                             "--restart-with", "./again {step}", "--", "sh", "-c", "mkdir -p ck; echo 1 > ck/ck.1.0; exit 3", expect=122)
+        self.assertIn("./again cannot be started", done.stderr)
+        with open(self.path("ck/ck.1.0")) as drained:
+            self.assertEqual(drained.read(), "1\n")
+
     def test_what_cannot_be_told_is_started_as_it_is_and_said(self):
         self.make_launcher("launch", "")
         refused = self.holdfast("run", "--protect", "rs:2+2", "--simulate-nodes", "4", "--checkpoint", PATTERN, "--restart-with", "./again {other}", "--", "true", expect=2)

@@ -237,6 +237,9 @@ Result<const checkpoint::Checkpoint*> whole_one(const Survey& survey, const std:
   const auto standing =
       std::find_if(standings.rbegin(), standings.rend(), [&](const Standing& s) { return s.file.empty() && std::to_string(s.step) == step; });
   if (standing == standings.rend()) return Status(Kind::not_found, none_is_meant(step));
+  if (standing->state == "drained")
+    return Status(Kind::not_found,
+                  fmt::format("checkpoint {} is drained: it is plain at its paths, and the nodes do not keep all of it any more", step));
   if (other && standing->state == "lost")
     return Status(Kind::lost, fmt::format("checkpoint {} cannot be read: {}; start the agents of the nodes that are missing", step, standing->why));
   if (other && !other->torn_update.empty())

@@ -101,7 +101,12 @@ class Attempts {
       const auto command = goes_on ? command_of_restart(again > 0) : command_at_first();
       if (!command) return fail(command.status(), goes_on ? exit_restart_refused : exit_lost);
       const int code = once([&](const FindBeginning& beginning) { return attempt(*command, beginning); });
-      if (code < 0) return code;
+      if (code < 0 && again == 0) return code;
+      if (code < 0) {
+        const Status failed = Status::from_errno(errno, command->front() + " cannot be started");
+        give_up();
+        return fail(failed, exit_restart_refused);
+      }
       if (code == 0) return finish();
       if (was_told_to_end() && again < options_.restarts) say("holdfast: the job was told to end, and is not started again\n");
       if (was_told_to_end()) return give_up(), ended_with_;

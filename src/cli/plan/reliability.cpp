@@ -86,7 +86,7 @@ Result<SchemeReliability> reliability_of(const std::string& name, const Reliabil
   worth.groups = layout::group_sizes(options.nodes, worth.spread.nodes);
   if (worth.groups.empty()) return Status(Kind::invalid, fmt::format("{} needs {} nodes, --nodes says {}", name, worth.spread.nodes, options.nodes));
   worth.stored = double(scheme->width()) / scheme->k;
-  worth.sent = double(scheme->width() - units) / scheme->k;
+  worth.sent = double(std::max(scheme->width() - units, 0)) / scheme->k;
   worth.chunk = pl::chunk_loss(options.nodes, options.failures, worth.spread);
   worth.job = pl::job_loss(worth.groups, options.failures, worth.spread.bears);
   if (mean_failures > 0) worth.within = pl::job_loss_in(worth.groups, mean_failures, worth.spread.bears);
