@@ -1,4 +1,5 @@
 """holdfast run --replicas: a job that is there several times, on disk and on the terminal once."""
+import glob
 import json
 import os
 import re
@@ -499,6 +500,26 @@ class Replicas(ReplicatedTest):
         self.assertEqual(job.returncode, 0, errors)
         self.assertNotIn("has not been heard of", errors)
         self.assertEqual(len(self.read("file").splitlines()), 60)
+
+    def test_a_job_whose_hub_is_stopped_ends(self):
+        self.env["HOLDFAST_DEADLINE"] = "2s"
+        with open(self.path("said"), "w") as said:
+            job = subprocess.Popen([self.binary, "run", "--replicas", "2", PROGRAM, "slow"], cwd=self.dir, env=self.env, stdin=subprocess.DEVNULL,
+                                   stdout=said, stderr=said)
+            self.jobs.append(job)
+            self.process_of(1, 0)
+            hub = next(int(at.split("/")[2]) for at in glob.glob("/proc/[0-9]*/comm") if self.is_hub_of_this_job(os.path.dirname(at)))
+            self.addCleanup(os.kill, hub, signal.SIGKILL)
+            os.kill(hub, signal.SIGSTOP)
+            self.assertEqual(job.wait(timeout=60), 121)
+        self.assertIn("the process that joins them does not answer", self.read("said"))
+
+    def is_hub_of_this_job(self, process):
+        try:
+            with open(process + "/comm") as name:
+                return name.read().strip() == "replica-hub" and os.readlink(process + "/cwd") == os.path.realpath(self.dir)
+        except OSError:
+            return False
 
     # ------------------------------------------------------------------------------------------------ protected files and buffers
 

@@ -1,7 +1,9 @@
 #include "cli/redundant/hub_link.hpp"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -55,6 +57,11 @@ Status HubLink::start(redundant::TeamOrders& orders, const std::string& gathered
 void HubLink::tell(const Frame& frame) {
   const Bytes bytes = encode(frame);
   (void)::send(control_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+
+bool HubLink::is_behind() const {
+  int bytes = 0;
+  return control_ && ::ioctl(control_.get(), SIOCOUTQ, &bytes) == 0 && bytes > 0;
 }
 
 bool HubLink::hear(const std::function<void(const Frame&)>& each) {

@@ -19,6 +19,8 @@ class HubLink {
   void tell(const redundant::Frame& frame);
   // What has come by now. False: the hub has gone.
   bool hear(const std::function<void(const redundant::Frame&)>& each);
+  // What it was told last it has not taken yet.
+  bool is_behind() const;
   void close() { control_.reset(); }
 
  private:

@@ -164,6 +164,7 @@ class Job {
   void pass_on(int signal, bool all_have_it);
   void end_all(int code);
   void end_late_ones();
+  void look_whether_hub_hears();
   bool leads(const Team& team) const;
   bool all_ended() const {
     return std::all_of(teams_.begin(), teams_.end(), [](const Team& team) { return team.ended; });
@@ -197,6 +198,7 @@ class Job {
   std::optional<size_t> alone_;  // the team
   int ends_by_ = 0;
   Clock::time_point ends_since_{};
+  std::optional<Clock::time_point> hub_behind_since_;
   std::optional<int> code_;
 };
 
@@ -311,6 +313,7 @@ void Job::serve() {
   for (Team& team : teams_) say_what_was_held(team, false);
   if (waited[1].revents) signalled();
   end_late_ones();
+  look_whether_hub_hears();
 }
 
 void Job::heard(const Frame& frame) {
@@ -434,6 +437,16 @@ void Job::end_late_ones() {
   if (ends_by_ != 0 && !code_ && Clock::now() - ends_since_ > patience_with_program) end_all(128 + ends_by_);
   for (Team& team : teams_)
     if (!team.ended && team.told != Clock::time_point() && Clock::now() - team.told > patience) (void)::kill(team.launcher, SIGKILL);
+}
+
+// A hub that is stopped says nothing, and closes nothing. Ranks that do not hear from it have ended by themselves; so does the job then.
+void Job::look_whether_hub_hears() {
+  if (code_ || !all_ended() || !hub_.is_behind()) return hub_behind_since_.reset();
+  if (!hub_behind_since_) hub_behind_since_ = Clock::now();
+  if (Clock::now() - *hub_behind_since_ < std::chrono::milliseconds(orders_.deadline_ms)) return;
+  say("holdfast: all teams have ended, and the process that joins them does not answer; the job ends without it\n");
+  code_ = redundant::all_lost;
+  hub_.close();
 }
 
 // For a team that is started again: as much as can be kept.
