@@ -143,7 +143,7 @@ class Plan(CommandTest):
     def test_two_units_on_a_node_and_many_failures_are_reckoned_as_published(self):
         (packed,) = self.json("plan", "reliability", "--nodes", "1000", "--schemes", "rs:4+4", "--units-per-node", "2")["schemes"]
         self.assertEqual(packed["nodes_of_a_row"], 4)
-        (alone,) = self.json("plan", "reliability", "--nodes", "9", "--schemes", "rs:4+2", "--units-per-node", "7")["schemes"]
+        (alone,) = self.json("plan", "reliability", "--nodes", "9", "--failures", "2", "--schemes", "rs:4+2", "--units-per-node", "7")["schemes"]
         self.assertEqual((alone["nodes_of_a_row"], alone["sent"]), (1, 0))
         self.assertAlmostEqual(packed["chunk_loss"] / 2.87e-6, 1, places=2)
         self.assertAlmostEqual(packed["job_loss"] / 7.18e-4, 1, places=2)
