@@ -54,8 +54,9 @@ void CheckpointsWorld::check_damage() {
   note(is_borne ? "some bits are turned" : "more bits are turned than the scheme bears");
   faults_ = !is_borne;
   if (wiped) begin_run();
-  if (!failed()) (void)attempt(true);
-  if (is_borne || failed()) return;
+  const bool well = !failed() && attempt(true);
+  // Where the program had given that checkpoint up the attempt has begun with another one, and nobody has met the damage.
+  if (is_borne || failed() || well) return;
   faults_ = 0;
   (void)attempt(true);
 }
