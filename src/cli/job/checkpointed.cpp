@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "base/keep_errno.hpp"
 #include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/say.hpp"
@@ -395,6 +396,7 @@ class Attempts {
       return TeamBeginning{from->step, [from](int team) { return checkpoint::encode_team(team, from); }};
     };
     ended_with_ = attempt(beginning);
+    const KeepErrno why_not_started;  // for the caller, through all that is still to be done
     const int code = code_of_ranks(ended_with_, caretaker.has_seen_ranks());
     failed_on_ = protectors.finish();
     seal_shared(code == 0);
