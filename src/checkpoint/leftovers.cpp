@@ -41,12 +41,13 @@ std::set<std::string> on_each(const std::vector<std::string>& nodes, uint64_t de
 
 // On a full disk the copy has to go first.
 Status drop_copy(target::Target& target, const LocalEntry& entry, const std::string& name, bool remembers) {
-  const auto in = [&](State state) { return fmt::format("{}/{}/{}", directory_of_attempt(entry.run, entry.attempt), state_name(state), name); };
-  const bool put = remembers && target.put(in(State::dropped), {}, false).ok();
-  const Status gone = target.remove(in(entry.state));
-  if (remembers && !put) HF_TRY(target.put(in(State::dropped), {}, false));
-  if (entry.state == State::failed)
-    (void)target.remove(fmt::format("{}/{}/{}{}", directory_of_attempt(entry.run, entry.attempt), state_name(entry.state), why_begins, name));
+  const auto in = [&entry](State state, const std::string& text) {
+    return fmt::format("{}/{}/{}", directory_of_attempt(entry.run, entry.attempt), state_name(state), text);
+  };
+  const bool put = remembers && target.put(in(State::dropped, name), {}, false).ok();
+  const Status gone = target.remove(in(entry.state, name));
+  if (remembers && !put) HF_TRY(target.put(in(State::dropped, name), {}, false));
+  if (entry.state == State::failed) (void)target.remove(in(entry.state, why_begins + name));
   return gone || gone.kind() == Kind::not_found ? Status() : gone;
 }
 

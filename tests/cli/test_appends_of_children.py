@@ -51,7 +51,7 @@ class AppendsOfChildren(ReplicatedTest):
 
     def test_to_files_of_each_team_are_made(self):
         """Their names differ."""
-        done = self.replicas("bash", "-c", "sh -c 'file=$(mktemp ./own.XXXXXX); expr 1 + 1 >> $file; cat $file; rm $file'; true")
+        done = self.replicas("bash", "-c", "sh -c 'file=$(mktemp -p .); expr 1 + 1 >> $file; cat $file; rm $file'; true")
         self.assertEqual(done.stdout, "2\n")
 
     def test_that_differ_are_there_once_and_told_of(self):

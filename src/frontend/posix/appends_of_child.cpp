@@ -14,14 +14,13 @@
 #include "frontend/posix/this_program.hpp"
 #include "redundant/child.hpp"
 #include "redundant/child_link.hpp"
+#include "redundant/twins/twins.hpp"
 
 namespace holdfast::frontend::posix {
 
 namespace {
 
 using redundant::AppendAnswer;
-
-constexpr int status_of_lost = 121;
 
 // Of this process. One that is forked off begins anew.
 struct Asking {
@@ -100,7 +99,7 @@ Result<Extent> append_as_child(FileLayer& file, const std::string& path, std::sp
   sum->add(all);
   const auto answer = ask_and_append(*to, file, path, all, sum->value());
   if (!answer) return file.append(pieces, false);  // the job is over, and this process has outlived it
-  if (answer->what == AppendAnswer::is_lost) syscall(SYS_exit_group, status_of_lost);
+  if (answer->what == AppendAnswer::is_lost) syscall(SYS_exit_group, redundant::lost_status);
   if (answer->value < 0) return Status(Kind::io, "", int(-answer->value));
   const uint64_t end = uint64_t(answer->value), done = answer->skip;
   return Extent{end - std::min(end, done), done};
