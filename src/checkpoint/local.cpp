@@ -203,6 +203,8 @@ std::string LocalFiles::path(State state, const LocalName& name) const {
   return text ? fmt::format("{}/{}/{}", directory_, below_attempt(state), *text) : "";
 }
 
+std::string LocalFiles::directory_of(State state) const { return fmt::format("{}/{}", directory_, below_attempt(state)); }
+
 std::string LocalFiles::path_of_why(const LocalName& name) const {
   const auto text = encode(name);
   return text ? fmt::format("{}/{}/{}{}", directory_, below_attempt(State::failed), why_begins, *text) : "";
@@ -257,17 +259,25 @@ Status LocalFiles::move(const LocalName& name, State from, State to) const {
   return put_into(to, [&] { return catalog::move(path(from, name), path(to, name)); });
 }
 
+// On a full disk there is room for a name at most, and one that fails may take no more either.
 Status LocalFiles::say_why(const LocalName& name, const std::string& why) const {
   const std::string at = path_of_why(name);
   if (at.empty()) return encode(name).status();
-  return put_into(State::failed, [&] { return catalog::replace_file(at, scratch(), why + "\n", 0600, false); });
+  const Status noted = put_into(State::failed, [&] { return catalog::replace_file(at, scratch(), why + "\n", 0600, false); });
+  if (noted) return noted;
+  return put_into(State::failed, [&] { return catalog::make_file(at, 0600); });
 }
 
 std::string LocalFiles::why(const LocalName& name) const {
-  auto text = catalog::read_beginning(path_of_why(name), 4096);
-  if (!text) return "";
-  if (!text->empty() && text->back() == '\n') text->pop_back();
-  return *text;
+  const auto text = catalog::read_beginning(path_of_why(name), most_why_bytes);
+  return text ? why_in(*text) : "";
+}
+
+void LocalFiles::forget_why(const LocalName& name) const { (void)catalog::unlink_file(path_of_why(name)); }
+
+std::string why_in(std::string note) {
+  while (!note.empty() && note.back() == '\n') note.pop_back();
+  return note.empty() ? why_unsaid : std::move(note);
 }
 
 Status LocalFiles::hide(const LocalName& name) const {

@@ -25,11 +25,16 @@ inline constexpr const char* local_directory = ".checkpoints";
 // Below the node's directory; in it the states are directories.
 std::string directory_of_attempt(const std::string& run, const layout::Attempt& attempt);
 
-inline constexpr const char* openers_directory = "openers";         // beside the states: who has a file open to write (LocalFiles::opened)
-inline constexpr const char* ranks_directory = "ranks";             // beside the states: which ranks have ended by themselves (ended.hpp)
-inline constexpr const char* untouched_directory = "untouched";     // beside the states: how copies were when they were made (untouched.hpp)
-inline constexpr const char* unread_directory = "unread";           // beside the states: what ranks could not read (unread.hpp)
-inline constexpr const char* why_begins = "why.";                   // of the note beside a failed file: no file of a state has a name that begins so
+inline constexpr const char* openers_directory = "openers";      // beside the states: who has a file open to write (LocalFiles::opened)
+inline constexpr const char* ranks_directory = "ranks";          // beside the states: which ranks have ended by themselves (ended.hpp)
+inline constexpr const char* untouched_directory = "untouched";  // beside the states: how copies were when they were made (untouched.hpp)
+inline constexpr const char* unread_directory = "unread";        // beside the states: what ranks could not read (unread.hpp)
+inline constexpr const char* why_begins = "why.";                // of the note beside a failed file: no file of a state has a name that begins so
+inline constexpr uint64_t most_why_bytes = 4096;
+inline constexpr const char* why_unsaid =
+    "its node's disk is full, or cannot be written";  // says a note that is empty: there was room for its name alone
+// What such a note says.
+std::string why_in(std::string note);
 inline constexpr std::string_view team_begins = "team.";            // beside the states: what a team of a redundant job has not closed yet
 inline constexpr std::string_view scratch_begins = "coming.";       // beside the states: LocalFiles::scratch
 inline constexpr std::string_view turn_begins = "turn.";            // beside the states: LocalFiles::take_turn
@@ -130,6 +135,7 @@ class LocalFiles {
   // Remembers there since when the node is up.
   Status note_boot() const;
   std::string path(State state, const LocalName& name) const;
+  std::string directory_of(State state) const;
   // A new name for what is not whole yet: it lies in no state, and is never seen.
   std::string scratch() const;
   // The same, from the node's directory on, of a name as encode() gives it.
@@ -139,7 +145,8 @@ class LocalFiles {
   // `put` makes a name in that state, and fails with Kind::not_found where there is no directory yet: then it is made, and `put` called again.
   Status put_into(State state, const std::function<Status()>& put) const;
   Status say_why(const LocalName& name, const std::string& why) const;  // beside a failed one
-  std::string why(const LocalName& name) const;
+  std::string why(const LocalName& name) const;                         // empty where nothing was said
+  void forget_why(const LocalName& name) const;
   Status hide(const LocalName& name) const;
   // The copy of a protected one goes, and its name stays known. Who has it open reads on.
   Status evict(const LocalName& name) const;

@@ -34,11 +34,8 @@ struct OfNode {
 };
 
 std::string text_of(target::Target& target, const std::string& at) {
-  constexpr uint64_t most_text_bytes = 4096;
-  const auto bytes = target.get(at, most_text_bytes);
-  std::string text = bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : "";
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
+  const auto bytes = target.get(at, most_why_bytes);
+  return bytes ? why_in({reinterpret_cast<const char*>(bytes->data()), bytes->size()}) : "";
 }
 
 // In the lane of one node.

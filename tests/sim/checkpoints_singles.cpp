@@ -89,7 +89,7 @@ bool CheckpointsWorld::write_single_at(RankOf& rank, const Front::File& file, in
   for (const auto& [offset, bytes] : parts)
     written = written && catalog::environment().pwrite(fd, write.content.data() + offset, bytes, offset) == ssize_t(bytes) && !Schedule::dead();
   write.complete = written;
-  close_single(rank, fd, !written);
+  close_single(rank, fd, !written && !closes_all_the_same(rank, fd));
   return written && !Schedule::dead();
 }
 

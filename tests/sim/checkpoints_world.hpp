@@ -50,6 +50,7 @@ enum class Did : uint8_t {
   files_renamed,
   files_moved,
   files_updated,
+  files_closed_in_part,
   files_read_to_update,
   failed_by_name,
   drained,
@@ -100,6 +101,7 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "files renamed",
                                             "files renamed from another checkpoint's name",
                                             "files updated",
+                                            "files that were closed though they could not be written",
                                             "files that were opened to be updated, and read",
                                             "files that failed by name",
                                             "checkpoints drained",
@@ -244,6 +246,7 @@ class CheckpointsWorld {
   void write_all_of(RankOf& rank, uint64_t round, uint64_t step);
   void check_protected(RankOf& rank, const std::string& path, const std::string& closed, bool given_up = false);
   bool write_one(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
+  bool closes_all_the_same(RankOf& rank, int fd);
   bool write_in_place(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
   bool update_one(RankOf& rank, const std::string& path);
   bool write_and_rename(RankOf& rank, const Front::File& file, uint64_t number);

@@ -499,6 +499,7 @@ void Checkpoints::truncated(int fd) {
   if (found == state_->written.end()) return;
   const LocalName name = found->second.name;
   state_->untouched.claim(name);
+  if (state_->has_failed_writes) state_->files.forget_why(name);
   const State::Listed here = state_->files.listed();
   const LocalName next = state_->anew(name, here);
   if (next == name) return;  // it is new as it is
@@ -507,6 +508,39 @@ void Checkpoints::truncated(int fd) {
     if (other.name == name) other.name = next;
   if (state_->before_in_its_place(next, here)) state_->second.insert(next.file);
   state_->begins(next.step);
+}
+
+// --- writes that fail
+
+namespace {
+
+std::string why_not_written(int error) {
+  const std::string what = "the program could not write all of it";
+  return error == 0 ? what : Status::from_errno(error, what).sentence();
+}
+
+}  // namespace
+
+// Of a number that came from another image of this process, or from another process, the kernel knows the file.
+void Checkpoints::write_failed(int fd, int error) {
+  std::lock_guard lock(state_->mutex);
+  const auto found = state_->written.find(fd);
+  if (found != state_->written.end()) return state_->note_failed(found->second.name, error);
+  const auto path = catalog::read_link(fmt::format("/proc/self/fd/{}", fd));
+  if (path && catalog::parent_of(*path) == state_->files.directory_of(checkpoint::State::writing))
+    if (const auto name = checkpoint::decode_local_name(catalog::name_of(*path))) state_->note_failed(*name, error);
+}
+
+void Checkpoints::end_failed(int error) {
+  std::lock_guard lock(state_->mutex);
+  for (const auto& [fd, one] : state_->written)
+    if (state_->is_own(one)) state_->note_failed(one.name, error);
+  for (const LocalName& name : state_->names_handed_over()) state_->note_failed(name, error);
+}
+
+void Checkpoints::State::note_failed(const LocalName& name, int error) {
+  has_failed_writes = true;
+  (void)files.say_why(name, why_not_written(error));
 }
 
 // --- rolls
@@ -615,14 +649,18 @@ void Checkpoints::not_handed_over() {
   state_->rank_note.goes_on();
 }
 
-void Checkpoints::State::close_handed_over() {
-  const std::string note = hand_over_note();
-  const auto all = catalog::read_beginning(note, most_handed_over);
-  if (!all) return;
-  std::istringstream names(*all);
+std::vector<LocalName> Checkpoints::State::names_handed_over() {
+  std::vector<LocalName> all;
+  const auto note = catalog::read_beginning(hand_over_note(), most_handed_over);
+  std::istringstream names(note ? *note : "");
   for (std::string text; std::getline(names, text, '\0');)
-    if (const auto name = checkpoint::decode_local_name(text)) second.insert(name->file), (void)close_file(*name);
-  (void)catalog::unlink_file(note);
+    if (auto name = checkpoint::decode_local_name(text)) all.push_back(std::move(*name));
+  return all;
+}
+
+void Checkpoints::State::close_handed_over() {
+  for (const LocalName& name : names_handed_over()) second.insert(name.file), (void)close_file(name);
+  (void)catalog::unlink_file(hand_over_note());
 }
 
 Status Checkpoints::State::still_written(const std::string& plain) {
@@ -685,6 +723,13 @@ Status Checkpoints::copy_out(const File& file, const std::string& from, const st
   return checkpoint::copy_file(from, to);
 }
 
+// What was said of another checkpoint's file holds for it under its new name.
+Status Checkpoints::State::take_reason(const std::string& from, const LocalName& to) const {
+  const auto before = file_of(from).empty() ? std::nullopt : checkpoint::decode_local_name(catalog::name_of(from));
+  const std::string why = before ? files.why(*before) : "";
+  return why.empty() ? Status() : files.say_why(to, why);
+}
+
 // `half`: a copy. Empty: Kind::unsupported where there must be one.
 Status Checkpoints::State::take_in_place(const std::string& plain, const File& to, const std::string& half) {
   const auto turn = files.take_turn(to.path, patience());
@@ -693,6 +738,7 @@ Status Checkpoints::State::take_in_place(const std::string& plain, const File& t
   const auto next = next_name_of(to, true, here);
   if (!next) return next.status();
   HF_TRY(refuse_second(*next, here, file_of(plain)));
+  HF_TRY(take_reason(plain, *next));
   begins(next->step);
   HF_TRY(tell_of_number(*next));
   const Status linked = half.empty() ? link_to_closed(*next, plain) : Status();

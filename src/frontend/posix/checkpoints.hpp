@@ -94,6 +94,11 @@ class Checkpoints {
   void duplicated(int from, int to);
   // It has set the file's size: it is written anew, and no update of what was there.
   void truncated(int fd);
+  // A call that writes by this number, or by what closing() has answered, has failed with this errno: what the file has is not what the program meant, and
+  // it is not protected.
+  void write_failed(int fd, int error);
+  // What the C library still had to write of the files that are open has failed: of which ones it does not say.
+  void end_failed(int error);
   // Before a call that closes the number: from then on another thread may get it, for a checkpoint of its own. What closed() is told of in the
   // number's place afterwards, below zero; 0 where nothing is written by it.
   int closing(int fd);

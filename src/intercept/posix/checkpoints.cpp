@@ -207,6 +207,19 @@ void wait_for_protection(const std::string& path) {
   if (const Status late = Checkpoints::of_process(settings())->protected_at_close(path); !late) complain(path, late.sentence());
 }
 
+void checkpoint_write_failed(int fd, int error) {
+  if (inside > 0) return;
+  const KeepErrno keep;
+  const OurCode ours_now;
+  if (Checkpoints* const all = Checkpoints::of_process(settings())) all->write_failed(fd, error);
+}
+
+void checkpoint_end_failed(int error) {
+  const KeepErrno keep;
+  const OurCode ours_now;
+  if (Checkpoints* const all = Checkpoints::of_process(settings())) all->end_failed(error);
+}
+
 void checkpoint_truncated(int fd) {
   const KeepErrno keep;
   const OurCode ours_now;

@@ -59,6 +59,10 @@ void checkpoint_closed(int fd);
 // With `--protect-at close`, of a file that got its name, or was closed, just now.
 void wait_for_protection(const std::string& path);
 void checkpoint_truncated(int fd);
+// A native call that writes, or syncs, has failed with this errno. Where the number leads to none of them nothing happens.
+void checkpoint_write_failed(int fd, int error);
+// At the end of a process the C library could not write all that its streams had.
+void checkpoint_end_failed(int error);
 void checkpoint_duplicated(int from, int to);
 // Around a call that closes a number: it may be another thread's before that call returns.
 class ClosingCheckpoint {
@@ -66,6 +70,12 @@ class ClosingCheckpoint {
   explicit ClosingCheckpoint(int fd) {
     if (writes_checkpoint(fd)) [[unlikely]]
       written_ = checkpoint_closing(fd);
+  }
+  // What the program's close has answered.
+  int ends(int answer) {
+    if (written_ != 0 && answer != 0) [[unlikely]]
+      checkpoint_write_failed(written_, errno);
+    return answer;
   }
   ~ClosingCheckpoint() {
     if (written_ != 0) [[unlikely]]

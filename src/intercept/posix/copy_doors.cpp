@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/door.hpp"
+#include "intercept/posix/own_failures.hpp"
 
 namespace {
 
@@ -83,11 +85,18 @@ int kernels_own(int fd, const File& file, bool to_write) {
   return native ? *native : fail(*file, native.status());
 }
 
+// A checkpoint that the kernel could not write. It may have been read that failed: then it is not whole either.
+ssize_t told(int to, ssize_t answer) {
+  if (answer < 0 && may_be_alone(errno)) [[unlikely]]
+    checkpoint_write_failed(to, errno);
+  return answer;
+}
+
 ssize_t copy_by_kernel(int from, const File& from_file, Place& source, int to, const File& to_file, Place& sink, size_t bytes) {
   const int in = kernels_own(from, from_file, false), out = in < 0 ? -1 : kernels_own(to, to_file, true);
   if (out < 0) return -1;
   off64_t in_at = source.at(), out_at = sink.at();
-  const ssize_t done = real().copy_file_range(in, &in_at, out, &out_at, bytes, 0);
+  const ssize_t done = told(to, real().copy_file_range(in, &in_at, out, &out_at, bytes, 0));
   const KeepErrno keep;
   if (to_file) (void)kernels_own(to, to_file, true);  // what was read of it before is old
   if (done <= 0) return done;
@@ -194,22 +203,22 @@ ssize_t moved(int from, int to, const off64_t* from_place, const off64_t* to_pla
 HF_DOOR ssize_t sendfile(int to, int from, off_t* offset, size_t bytes) noexcept {
   return moved(
       from, to, offset, nullptr, [=](const File& in, const File& out) { return send(to, out, from, in, offset, bytes); },
-      [=] { return real().sendfile(to, from, offset, bytes); });
+      [=] { return told(to, real().sendfile(to, from, offset, bytes)); });
 }
 HF_DOOR ssize_t sendfile64(int to, int from, off64_t* offset, size_t bytes) noexcept {
   return moved(
       from, to, offset, nullptr, [=](const File& in, const File& out) { return send(to, out, from, in, offset, bytes); },
-      [=] { return real().sendfile64(to, from, offset, bytes); });
+      [=] { return told(to, real().sendfile64(to, from, offset, bytes)); });
 }
 HF_DOOR ssize_t copy_file_range(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t bytes, unsigned flags) {
   return moved(
       from, to, from_offset, to_offset,
       [=](const File& in, const File& out) { return copy_range(from, in, from_offset, to, out, to_offset, bytes, flags); },
-      [=] { return real().copy_file_range(from, from_offset, to, to_offset, bytes, flags); });
+      [=] { return told(to, real().copy_file_range(from, from_offset, to, to_offset, bytes, flags)); });
 }
 HF_DOOR ssize_t splice(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t bytes, unsigned flags) {
   return moved(
       from, to, from_offset, to_offset,
       [=](const File& in, const File& out) { return splice_served(from, in, from_offset, to, out, to_offset, bytes, flags); },
-      [=] { return real().splice(from, from_offset, to, to_offset, bytes, flags); });
+      [=] { return told(to, real().splice(from, from_offset, to, to_offset, bytes, flags)); });
 }

@@ -305,8 +305,8 @@ HF_DOOR int close(int fd) {
   if (raw::is_own(unsigned(fd))) return errno = EBADF, -1;  // the program never got it
   return observed_close(fd, [=] {
     const Status status = forget(fd);
-    const ClosingCheckpoint checkpoint(fd);
-    const int result = real().close(fd);
+    ClosingCheckpoint checkpoint(fd);
+    const int result = checkpoint.ends(real().close(fd));
     if (any_held) [[unlikely]]
       forget_locks_of_closed();
     return status.ok() || result != 0 ? result : (errno = status.to_errno(), -1);

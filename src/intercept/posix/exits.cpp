@@ -9,6 +9,7 @@
 #include "frontend/posix/losses.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/own_failures.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/stand_in.hpp"
 #include "profile/piece.hpp"
@@ -80,7 +81,8 @@ __attribute__((constructor)) void at_start() {
 
 // After the program's own handlers and destructors. Streams are flushed by the C library only later, so it is done here.
 __attribute__((destructor(101))) void at_exit() {
-  if ((ProcessFile::any_written() && of_this_process()) || checkpoints()) fflush(nullptr);
+  const bool flushes = (ProcessFile::any_written() && of_this_process()) || checkpoints();
+  if (flushes && fflush(nullptr) != 0 && may_be_alone(errno)) checkpoint_end_failed(errno);
   all_checkpoints_closed(holdfast::ending_with() == 0);
   const bool written = finish();
   if (written && holdfast::ending_with() == 0) shared_checkpoints_closed();

@@ -16,7 +16,9 @@
 #include "catalog/catalog.hpp"
 #include "file/coordinated/alike.hpp"
 #include "file/coordinated/coordinated.hpp"
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
 #include "redundant/twins/replica.hpp"
 #include "tree/mounts.hpp"
@@ -51,6 +53,7 @@ int64_t ask(redundant::Replica& replica, const std::string& path, const std::str
 
 int64_t failure_of_all(int fd, int kind, int64_t place, int64_t answer) {
   const int error = errno;
+  if (kind == int(Counter::writes_independent) || kind == int(Counter::syncs)) checkpoint_write_failed(fd, answer < 0 ? error : ENOSPC);
   redundant::Replica* const replica = replica_that_asks();
   struct stat state {};
   if (!replica || inside > 0 || is_watched(fd) || raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode)) return errno = error, answer;

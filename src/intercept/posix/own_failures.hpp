@@ -12,7 +12,8 @@ inline bool may_be_alone(int error) {
 }
 
 // Of a native call that has failed (`answer` -1, and errno), or was cut short: everybody's answer, and errno. The same as it is where this process is no
-// replica, or the descriptor is of no regular file. `place`: where the call begins; negative: the descriptor's position.
+// replica, or the descriptor is of no regular file. `kind`: a Counter; `place`: where the call begins; negative: the descriptor's position. A checkpoint that
+// could not be written is noted as such.
 int64_t failure_of_all(int fd, int kind, int64_t place, int64_t answer);
 // The same of a call on a name.
 int failure_of_all(int directory, const char* path, int kind, int answer);

@@ -67,7 +67,7 @@ constexpr int64_t failed = -1;
 
 // What the stream wrote has failed, where each replica has a file of its own: then it has in all of them.
 [[gnu::noinline]] void fails_in_all(FILE* file) {
-  if (may_be_alone(errno) && holdfast::redundant::Replica::now()) (void)failure_of_all(real().fileno(file), int(Counter::writes_independent), -1, -1);
+  if (may_be_alone(errno)) (void)failure_of_all(real().fileno(file), int(Counter::writes_independent), -1, -1);
 }
 
 // `moved` makes bytes of the call's answer, or `failed`.
@@ -462,8 +462,9 @@ int close_stream(FILE* file) {
   } else if (writes_checkpoint(fd)) [[unlikely]] {
     observe_stream_goes(file);
     (void)take_stream(file);
-    const ClosingCheckpoint checkpoint(fd);
-    return libc().fclose(file);
+    if (const bool flushed = libc().fflush(file) == 0; !flushed || ferror(file)) checkpoint_write_failed(fd, flushed ? 0 : errno);
+    ClosingCheckpoint checkpoint(fd);
+    return checkpoint.ends(libc().fclose(file));
   }
   observe_stream_goes(file);
   auto* const record = take_stream(file);
