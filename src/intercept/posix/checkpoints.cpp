@@ -207,9 +207,11 @@ void wait_for_protection(const std::string& path) {
   if (const Status late = Checkpoints::of_process(settings())->protected_at_close(path); !late) complain(path, late.sentence());
 }
 
+// A signal handler may write to a terminal or a pipe that has gone: nothing is allocated for that.
 void checkpoint_write_failed(int fd, int error) {
-  if (inside > 0) return;
   const KeepErrno keep;
+  struct stat state;
+  if (inside > 0 || (fd >= 0 && (raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode)))) return;
   const OurCode ours_now;
   if (Checkpoints* const all = Checkpoints::of_process(settings())) all->write_failed(fd, error);
 }
