@@ -26,6 +26,9 @@ PROGRAM = r"""
         if (!strcmp(way, "stream-text")) for (int i = 0; i < 8 << 14; ++i) fprintf(out, "%63d\n", i);
         else if (!strcmp(way, "stream-characters")) for (int i = 0; i < 8 << 20; ++i) putc_unlocked('x', out);
         else fwrite(much, 1, sizeof much, out);
+        if (!strcmp(way, "stream-reopened")) out = freopen("/dev/null", "w", out);
+        /* Whoever looks at the answer of the close is told, as natively. */
+        if (!strcmp(way, "stream-closed")) return setvbuf(out, odd, _IOFBF, sizeof odd), fwrite(much, 1, 5 << 20, out), fclose(out) == EOF ? 77 : 0;
         if (strcmp(way, "stream-at-exit")) fclose(out);
         return 0;
       }
@@ -34,6 +37,8 @@ PROGRAM = r"""
       if (!strcmp(way, "write")) (void)!write(fd, much, sizeof much);
       if (!strcmp(way, "writev")) (void)!writev(fd, pieces, 2);
       if (!strcmp(way, "pwrite")) for (int i = 0; i < 8; ++i) (void)!pwrite(fd, much, 1 << 20, i << 20);
+      if (!strcmp(way, "dprintf")) for (int i = 0; i < 8 << 14; ++i) dprintf(fd, "%63d\n", i);
+      if (!strcmp(way, "sized")) (void)!pwrite(fd, much, sizeof much, 0), (void)!ftruncate(fd, sizeof much);
       if (!strcmp(way, "child")) {
         if (fork() == 0) (void)!write(fd, much, sizeof much), _exit(0);
         sleep(1);
@@ -81,6 +86,16 @@ class FullDisks(CheckpointTest):
             mv ck/ck.3.0 ck/ck.2.0""", "--drain", "none", expect=123, **SMALL)
         self.assertEqual({step: self.states().get(step) for step in (1, 2)}, {1: "whole", 2: "failed"})
 
+    def test_a_program_is_told_of_it_at_the_close(self):
+        self.check_refused(self.run_on_full_disk("./full stream-closed ck/ck.2.0; [ $? = 77 ] || echo untold >> wrong", expect=123))
+        self.assertFalse(os.path.exists(self.path("wrong")))
+
+    def test_what_another_run_of_the_program_writes_anew(self):
+        self.run_on_full_disk("head -c 3000000 /dev/zero > holdfast-nodes/n1/beside; dd if=/dev/zero of=ck/ck.2.0 bs=1M count=8; rm holdfast-nodes/n1/beside; "
+                              "dd if=/dev/zero of=ck/ck.2.0 bs=1000 count=1", expect=(0, 123))
+        self.assertEqual(self.standings()[2]["bytes"], 1000)
+        self.assertEqual(self.states()[2], "whole")
+
     def test_what_is_written_anew_after_all(self):
         self.run_on_full_disk("./full truncated ck/ck.2.0")
         self.assertEqual(self.states(), {1: "superseded", 2: "whole"})
@@ -91,7 +106,7 @@ def add(name, write):
     setattr(FullDisks, "test_" + name, lambda self: self.check_refused(self.run_on_full_disk(write, expect=123)))
 
 
-for _way in ("write", "writev", "pwrite", "child", "stream", "stream-flush", "stream-text", "stream-characters", "stream-at-exit"):
+for _way in ("write", "writev", "pwrite", "child", "stream", "stream-flush", "stream-text", "stream-characters", "stream-at-exit", "stream-reopened", "dprintf", "sized"):
     add("by_" + _way.replace("-", "_"), f"./full {_way} ck/ck.2.0")
 add("cp", "head -c 8000000 /dev/zero > much; cp much ck/ck.2.0")
 add("dd", "dd if=/dev/zero of=ck/ck.2.0 bs=1M count=8")

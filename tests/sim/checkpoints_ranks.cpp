@@ -145,7 +145,7 @@ bool CheckpointsWorld::write_in_place(RankOf& rank, const Front::File& file, uin
   if (written) model_.write(number).complete = true;
   const bool given_up = !written && !closes_all_the_same(rank, fd);
   catalog::environment().close(fd);
-  check_protected(rank, file.path, rank.front->closed(fd, given_up), given_up);
+  check_protected(rank, file.path, rank.front->closed(fd, given_up), !written);
   return written && !Schedule::dead();
 }
 
@@ -158,7 +158,7 @@ void CheckpointsWorld::check_protected(RankOf& rank, const std::string& path, co
   count(Did::closes_protected, late.ok());
   const checkpoint::LocalFiles files(parse_node_path(site_.disks[size_t(rank.node)].address).path, run_.id, run_.attempt);
   const auto name = files.newest(path);
-  if (name && name->state == State::restored && given_up) return;
+  if (name && given_up && (name->state == State::restored || name->state == State::writing)) return;  // the latter: it could not be noted why
   if (name && late && name->state != State::kept && name->state != State::failed)
     found(fmt::format("the close of {} has returned, and it is {}", path, checkpoint::state_name(name->state)));
   if (calm_ && all_well() && !late) found(fmt::format("in calm times a close waits in vain: {}", late.sentence()));
@@ -186,7 +186,7 @@ bool CheckpointsWorld::update_one(RankOf& rank, const std::string& path) {
   write.complete = written;
   const bool given_up = !written && !closes_all_the_same(rank, fd);
   catalog::environment().close(fd);
-  check_protected(rank, path, rank.front->closed(fd, given_up), given_up);
+  check_protected(rank, path, rank.front->closed(fd, given_up), !written);
   if (!written && !Schedule::dead() && all_well()) found(path + " cannot be updated");
   rank.last_write = number;
   count(Did::files_updated, written);

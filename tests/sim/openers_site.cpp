@@ -631,6 +631,7 @@ ssize_t Site::readlinkat(int directory, const char* name, char* into, size_t byt
   if (std::string_view(name).starts_with(own_descriptors)) {
     const Open* open = open_of(std::atoi(name + sizeof own_descriptors - 1));
     if (!open) return -1;
+    if (open->node && !open->node->directory()) return fails_with(ENOENT);  // a file knows no directory that it is in
     text = !open->node ? places[size_t(open->place)].path : tree.path_of(*open->node);
     if (text.empty()) text = "/";
   } else {

@@ -326,6 +326,7 @@ int Checkpoints::open_alone(const File& file, int flags, mode_t mode, Status& st
     const int fd = state_->open_written(**name, flags, joins);
     if (fd < 0 && errno == ENOENT && turn < most_turns) continue;  // another process has truncated it since: it is of a later step
     if (fd < 0) return fd;
+    if (joins && (flags & O_TRUNC)) state_->has_failed_writes = true, state_->forget_failed(**name);  // another process may have noted it
     state_->is_written_by(fd, **name);
     return fd;
   }
@@ -427,7 +428,7 @@ Status Checkpoints::State::close_file(const LocalName& name) {
   const auto turn = files.take_turn(name.file, patience());  // without one it is closed all the same
   files.no_longer(name, who());
   if (files.is_open_to_others(name, who())) return {};
-  if (untouched.settle(name, checkpoint::State::writing) == checkpoint::Untouched::Found::gone) return {};
+  if (untouched.settle(name, checkpoint::State::writing) == checkpoint::Untouched::Found::gone) return forget_failed(name), Status();
   const Status moved = move_to_closed(name);
   if (moved.kind() != Kind::not_found) return moved;
   // Another process may have truncated it: it is later in the order now, or of a later checkpoint.
@@ -439,6 +440,7 @@ Status Checkpoints::State::close_file(const LocalName& name) {
 // What was in its place may have been removed since it was begun.
 Status Checkpoints::State::move_to_closed(const LocalName& name) {
   if (second.contains(name.file)) HF_TRY(refuse_second(name, files.listed()));
+  HF_TRY(say_failed(name));
   HF_TRY(tell_of_number(name));
   const Status moved = files.move(name, checkpoint::State::writing, checkpoint::State::closed);
   if (moved) second.erase(name.file);
@@ -493,13 +495,13 @@ LocalName Checkpoints::State::anew(LocalName name, const Listed& here) const {
   return name;
 }
 
-void Checkpoints::truncated(int fd) {
+void Checkpoints::truncated(int fd, int64_t length) {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->written.find(fd);
   if (found == state_->written.end()) return;
   const LocalName name = found->second.name;
   state_->untouched.claim(name);
-  if (state_->has_failed_writes) state_->files.forget_why(name);
+  if (length == 0) state_->forget_failed(name);
   const State::Listed here = state_->files.listed();
   const LocalName next = state_->anew(name, here);
   if (next == name) return;  // it is new as it is
@@ -514,21 +516,27 @@ void Checkpoints::truncated(int fd) {
 
 namespace {
 
+constexpr const char* not_written = "the program could not write all of it";
+
 std::string why_not_written(int error) {
-  const std::string what = "the program could not write all of it";
+  const std::string what = not_written;
   return error == 0 ? what : Status::from_errno(error, what).sentence();
 }
 
 }  // namespace
 
-// Of a number that came from another image of this process, or from another process, the kernel knows the file.
+// The kernel knows the file of a number that came from another process or image, and its name if another process has changed it.
 void Checkpoints::write_failed(int fd, int error) {
+  using checkpoint::State;
   std::lock_guard lock(state_->mutex);
+  if (const auto path = catalog::read_link(fmt::format("/proc/self/fd/{}", fd))) {
+    for (const State state : {State::writing, State::closed, State::protecting})
+      if (catalog::parent_of(*path) == state_->files.directory_of(state))
+        if (const auto name = checkpoint::decode_local_name(catalog::name_of(*path))) state_->note_failed(*name, error);
+    return;
+  }
   const auto found = state_->written.find(fd);
-  if (found != state_->written.end()) return state_->note_failed(found->second.name, error);
-  const auto path = catalog::read_link(fmt::format("/proc/self/fd/{}", fd));
-  if (path && catalog::parent_of(*path) == state_->files.directory_of(checkpoint::State::writing))
-    if (const auto name = checkpoint::decode_local_name(catalog::name_of(*path))) state_->note_failed(*name, error);
+  if (found != state_->written.end() && state_->is_own(found->second)) state_->note_failed(found->second.name, error);
 }
 
 void Checkpoints::end_failed(int error) {
@@ -540,7 +548,23 @@ void Checkpoints::end_failed(int error) {
 
 void Checkpoints::State::note_failed(const LocalName& name, int error) {
   has_failed_writes = true;
-  (void)files.say_why(name, why_not_written(error));
+  const std::string why = why_not_written(error);
+  if (!files.say_why(name, why)) unsaid[name.file] = why;
+}
+
+void Checkpoints::State::forget_failed(const LocalName& name) {
+  if (!has_failed_writes) return;
+  files.forget_why(name);
+  unsaid.erase(name.file);
+}
+
+// What cannot be said yet keeps the file from being closed: it is torn when the attempt is over.
+Status Checkpoints::State::say_failed(const LocalName& name) {
+  const auto found = unsaid.find(name.file);
+  if (found == unsaid.end()) return {};
+  HF_TRY(files.say_why(name, found->second));
+  unsaid.erase(found);
+  return {};
 }
 
 // --- rolls
@@ -727,7 +751,8 @@ Status Checkpoints::copy_out(const File& file, const std::string& from, const st
 Status Checkpoints::State::take_reason(const std::string& from, const LocalName& to) const {
   const auto before = file_of(from).empty() ? std::nullopt : checkpoint::decode_local_name(catalog::name_of(from));
   const std::string why = before ? files.why(*before) : "";
-  return why.empty() ? Status() : files.say_why(to, why);
+  const bool is_of_content = why.starts_with(not_written) || why == checkpoint::why_unsaid;
+  return is_of_content ? files.say_why(to, why) : Status();
 }
 
 // `half`: a copy. Empty: Kind::unsupported where there must be one.

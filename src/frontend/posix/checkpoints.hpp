@@ -93,7 +93,7 @@ class Checkpoints {
   // A second number of such a descriptor; told of like the first when it is closed.
   void duplicated(int from, int to);
   // It has set the file's size: it is written anew, and no update of what was there.
-  void truncated(int fd);
+  void truncated(int fd, int64_t length = 0);
   // A call that writes by this number, or by what closing() has answered, has failed with this errno: what the file has is not what the program meant, and
   // it is not protected.
   void write_failed(int fd, int error);

@@ -181,6 +181,8 @@ struct Checkpoints::State {
   void close_handed_over();
   std::vector<LocalName> names_handed_over();
   void note_failed(const LocalName& name, int error);
+  void forget_failed(const LocalName& name);
+  Status say_failed(const LocalName& name);
   Status take_reason(const std::string& from, const LocalName& to) const;
 
   // Of a file that is written on the nodes' targets; see Checkpoints::open_shared.
@@ -240,6 +242,7 @@ struct Checkpoints::State {
   std::map<std::string, uint32_t> awaited_in_vain;                    // what other nodes have closed and do not protect
   std::set<std::string> second;                                       // paths of what had another file in its place when it was begun
   bool has_failed_writes = false;                                     // some file has a note that says so
+  std::map<std::string, std::string> unsaid;                          // by path: why, of what could have no note
   std::set<std::string> together;                                     // paths of files that ranks have written together
   std::vector<LocalName> completed_together;                          // those of them that this process has begun
   std::set<uint64_t> steps_together;                                  // of those that another process has

@@ -222,10 +222,16 @@ void checkpoint_end_failed(int error) {
   if (Checkpoints* const all = Checkpoints::of_process(settings())) all->end_failed(error);
 }
 
-void checkpoint_truncated(int fd) {
+int checkpoint_flushed(FILE* stream, int fd) {
+  const int error = std::fflush(stream) == 0 ? 0 : errno;
+  if (error != 0 || std::ferror(stream)) checkpoint_write_failed(fd, error);
+  return error;
+}
+
+void checkpoint_truncated(int fd, int64_t length) {
   const KeepErrno keep;
   const OurCode ours_now;
-  if (Checkpoints* const all = Checkpoints::of_process(settings())) all->truncated(fd);
+  if (Checkpoints* const all = Checkpoints::of_process(settings())) all->truncated(fd, length);
 }
 
 void checkpoint_duplicated(int from, int to) {

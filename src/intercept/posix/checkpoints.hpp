@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -58,7 +59,9 @@ int checkpoint_closing(int fd);
 void checkpoint_closed(int fd);
 // With `--protect-at close`, of a file that got its name, or was closed, just now.
 void wait_for_protection(const std::string& path);
-void checkpoint_truncated(int fd);
+void checkpoint_truncated(int fd, int64_t length);
+// Before a stream of such a number is closed: its bytes are the kernel's, or the file is noted as not written. 0, or the errno.
+int checkpoint_flushed(FILE* stream, int fd);
 // A native call that writes, or syncs, has failed with this errno. Where the number leads to none of them nothing happens.
 void checkpoint_write_failed(int fd, int error);
 // At the end of a process the C library could not write all that its streams had.

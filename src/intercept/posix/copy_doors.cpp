@@ -67,13 +67,21 @@ ssize_t copy_pieces(int from, const File& from_file, Place& place, size_t bytes,
   return ssize_t(done);
 }
 
+// A checkpoint that the kernel could not write. It may have been read that failed: then it is not whole either.
+ssize_t told(int to, ssize_t answer) {
+  if (answer < 0 && may_be_alone(errno)) [[unlikely]]
+    checkpoint_write_failed(to, errno);
+  return answer;
+}
+
 ssize_t send(int to, const File& to_file, int from, const File& from_file, off64_t* offset, size_t bytes) {
   if (!may_read(from, from_file) || !may_write(to, to_file)) return errno = EBADF, -1;
   if (appends(to, to_file) || (!from_file && !is_a(from, S_IFREG))) return errno = EINVAL, -1;
   Place place(from, offset);
   if (place.at() < 0) return errno = EINVAL, -1;
-  return copy_pieces(from, from_file, place, std::min(bytes, most_bytes_of_a_call),
-                     [&](const char* piece, size_t count, size_t) { return to_file ? write(to, piece, count) : real().write(to, piece, count); });
+  return copy_pieces(from, from_file, place, std::min(bytes, most_bytes_of_a_call), [&](const char* piece, size_t count, size_t) {
+    return to_file ? write(to, piece, count) : told(to, real().write(to, piece, count));
+  });
 }
 
 // The descriptor that the kernel has of it, with all that was written here in the file. -1 and errno.
@@ -83,13 +91,6 @@ int kernels_own(int fd, const File& file, bool to_write) {
   if (const holdfast::Status met = file->meet_others(); !met.ok()) return fail(*file, met);
   const auto native = file->native_descriptor(to_write);
   return native ? *native : fail(*file, native.status());
-}
-
-// A checkpoint that the kernel could not write. It may have been read that failed: then it is not whole either.
-ssize_t told(int to, ssize_t answer) {
-  if (answer < 0 && may_be_alone(errno)) [[unlikely]]
-    checkpoint_write_failed(to, errno);
-  return answer;
 }
 
 ssize_t copy_by_kernel(int from, const File& from_file, Place& source, int to, const File& to_file, Place& sink, size_t bytes) {
@@ -120,7 +121,7 @@ ssize_t copy_range(int from, const File& from_file, off64_t* from_offset, int to
   if (from_file && to_file && from_file->file_id() == to_file->file_id() && apart < off64_t(bytes)) return errno = EINVAL, -1;
   const ssize_t done = copy_pieces(from, from_file, source, bytes, [&](const char* piece, size_t count, size_t before) {
     const off64_t at = sink.at() + off64_t(before);
-    return to_file ? pwrite64(to, piece, count, at) : real().pwrite64(to, piece, count, at);
+    return to_file ? pwrite64(to, piece, count, at) : told(to, real().pwrite64(to, piece, count, at));
   });
   if (done > 0) sink.advance(size_t(done));
   return done;

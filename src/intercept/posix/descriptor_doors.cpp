@@ -241,7 +241,7 @@ int size_to(int fd, off_t length, Native native) {
   const int result = either(
       fd, {Counter::resizes}, [=](Description& file) { return file.truncate(length); }, native);
   if (result == 0 && writes_checkpoint(fd)) [[unlikely]]
-    checkpoint_truncated(fd);
+    checkpoint_truncated(fd, length);
   if (result == 0) errno = error;
   return result;
 }
@@ -267,7 +267,11 @@ int reserve(int fd, off_t offset, off_t length, Native native) {
 
 template <class Native>
 int print(int fd, const char* format, va_list arguments, Native native) {
-  if (!find_or_adopt(fd)) return observed(fd, writes(), native);
+  if (!find_or_adopt(fd))
+    return observed(fd, writes(), [&] {
+      const int put = native();
+      return put < 0 && may_be_alone(errno) ? int(failure_of_all(fd, int(Counter::writes_independent), at_position, -1)) : put;
+    });
   char* text = nullptr;
   const int bytes = vasprintf(&text, format, arguments);
   if (bytes < 0) return bytes;

@@ -63,7 +63,8 @@ auto either(int fd, Call call, Ours ours, Native native) -> decltype(native()) {
 
 // Of a native write: what was cut short was so in all replicas.
 inline ssize_t written_by_all(int fd, int64_t place, size_t wanted, ssize_t put) {
-  if (put == ssize_t(wanted) || put < 0) [[likely]]
+  constexpr ssize_t most_of_a_call = 0x7ffff000;  // the kernel takes no more at once
+  if (put == ssize_t(wanted) || put < 0 || put == most_of_a_call) [[likely]]
     return put;
   return ssize_t(failure_of_all(fd, int(Counter::writes_independent), place, put));
 }

@@ -82,6 +82,8 @@ __attribute__((constructor)) void at_start() {
 // After the program's own handlers and destructors. Streams are flushed by the C library only later, so it is done here.
 __attribute__((destructor(101))) void at_exit() {
   const bool flushes = (ProcessFile::any_written() && of_this_process()) || checkpoints();
+  for (FILE* const stream : {stdout, stderr})  // into a terminal or a pipe that has gone: that is no checkpoint's failure
+    if (flushes && fflush(stream) != 0 && may_be_alone(errno)) checkpoint_write_failed(fileno(stream), errno);
   if (flushes && fflush(nullptr) != 0 && may_be_alone(errno)) checkpoint_end_failed(errno);
   all_checkpoints_closed(holdfast::ending_with() == 0);
   const bool written = finish();

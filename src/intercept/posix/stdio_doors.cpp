@@ -67,7 +67,9 @@ constexpr int64_t failed = -1;
 
 // What the stream wrote has failed, where each replica has a file of its own: then it has in all of them.
 [[gnu::noinline]] void fails_in_all(FILE* file) {
-  if (may_be_alone(errno)) (void)failure_of_all(real().fileno(file), int(Counter::writes_independent), -1, -1);
+  const int error = errno, fd = real().fileno(file);
+  errno = error;
+  if (fd >= 0 && may_be_alone(error)) (void)failure_of_all(fd, int(Counter::writes_independent), -1, -1);
 }
 
 // `moved` makes bytes of the call's answer, or `failed`.
@@ -97,11 +99,11 @@ template <class Call>
 size_t write_items(FILE* file, size_t size, size_t count, Call native) {
   const auto call = [=] {
     const size_t put = native();
-    if (put < count && put > 0) [[unlikely]]
+    if (put < count && put > 0 && size > 0) [[unlikely]]
       fails_in_all(file);
     return put;
   };
-  return transfer<true>(file, call, [=](size_t put) { return put < count && put == 0 ? failed : int64_t(put * size); });
+  return transfer<true>(file, call, [=](size_t put) { return put < count && put == 0 && size > 0 ? failed : int64_t(put * size); });
 }
 template <class Call>
 int read_character(FILE* file, Call call) {
@@ -462,9 +464,10 @@ int close_stream(FILE* file) {
   } else if (writes_checkpoint(fd)) [[unlikely]] {
     observe_stream_goes(file);
     (void)take_stream(file);
-    if (const bool flushed = libc().fflush(file) == 0; !flushed || ferror(file)) checkpoint_write_failed(fd, flushed ? 0 : errno);
+    const int error = checkpoint_flushed(file, fd);
     ClosingCheckpoint checkpoint(fd);
-    return checkpoint.ends(libc().fclose(file));
+    const int answer = checkpoint.ends(libc().fclose(file));
+    return error != 0 ? (errno = error, EOF) : answer;  // what could not be flushed is gone, and the C library's close does not know of it
   }
   observe_stream_goes(file);
   auto* const record = take_stream(file);

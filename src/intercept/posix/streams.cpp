@@ -182,7 +182,9 @@ FILE* reopen_ours(const char* path, const char* mode, FILE* stream, int number) 
 // A stream that a checkpoint was written through is one no more, whatever it becomes.
 template <class Reopen>
 FILE* away_from_checkpoint(FILE* stream, Reopen reopen_now) {
-  const ClosingCheckpoint checkpoint(real().fileno(stream));
+  const int fd = real().fileno(stream);
+  if (writes_checkpoint(fd)) (void)checkpoint_flushed(stream, fd);
+  const ClosingCheckpoint checkpoint(fd);
   return reopen_now();
 }
 
