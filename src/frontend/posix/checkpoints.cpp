@@ -326,7 +326,7 @@ int Checkpoints::open_alone(const File& file, int flags, mode_t mode, Status& st
     const int fd = state_->open_written(**name, flags, joins);
     if (fd < 0 && errno == ENOENT && turn < most_turns) continue;  // another process has truncated it since: it is of a later step
     if (fd < 0) return fd;
-    if (joins && (flags & O_TRUNC)) state_->has_failed_writes = true, state_->forget_failed(**name);  // another process may have noted it
+    if (joins && (flags & O_TRUNC)) state_->forget_failed(**name);  // which another process may have noted
     state_->is_written_by(fd, **name);
     return fd;
   }
@@ -415,6 +415,7 @@ std::string Checkpoints::closed(int fd, bool given_up, Status* late) {
     return one.name.file;
   }
   // Who protects it waits until the kernel says that nobody has it open to write any more.
+  if (given_up && state_->has_failed_writes) state_->forget_failed(one.name);  // its number may be given again
   if (given_up)
     (void)catalog::unlink_file(state_->files.path(checkpoint::State::writing, one.name)), state_->untouched.forget(one.name),
         state_->files.no_longer(one.name, state_->who());
@@ -428,7 +429,10 @@ Status Checkpoints::State::close_file(const LocalName& name) {
   const auto turn = files.take_turn(name.file, patience());  // without one it is closed all the same
   files.no_longer(name, who());
   if (files.is_open_to_others(name, who())) return {};
-  if (untouched.settle(name, checkpoint::State::writing) == checkpoint::Untouched::Found::gone) return forget_failed(name), Status();
+  if (untouched.settle(name, checkpoint::State::writing) == checkpoint::Untouched::Found::gone) {
+    if (has_failed_writes) forget_failed(name);
+    return {};
+  }
   const Status moved = move_to_closed(name);
   if (moved.kind() != Kind::not_found) return moved;
   // Another process may have truncated it: it is later in the order now, or of a later checkpoint.
@@ -549,18 +553,17 @@ void Checkpoints::end_failed(int error) {
 void Checkpoints::State::note_failed(const LocalName& name, int error) {
   has_failed_writes = true;
   const std::string why = why_not_written(error);
-  if (!files.say_why(name, why)) unsaid[name.file] = why;
+  if (!files.say_why(name, why)) unsaid[{name.file, name.number}] = why;
 }
 
 void Checkpoints::State::forget_failed(const LocalName& name) {
-  if (!has_failed_writes) return;
   files.forget_why(name);
-  unsaid.erase(name.file);
+  unsaid.erase({name.file, name.number});
 }
 
 // What cannot be said yet keeps the file from being closed: it is torn when the attempt is over.
 Status Checkpoints::State::say_failed(const LocalName& name) {
-  const auto found = unsaid.find(name.file);
+  const auto found = unsaid.find({name.file, name.number});
   if (found == unsaid.end()) return {};
   HF_TRY(files.say_why(name, found->second));
   unsaid.erase(found);

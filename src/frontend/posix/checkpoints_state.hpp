@@ -242,7 +242,7 @@ struct Checkpoints::State {
   std::map<std::string, uint32_t> awaited_in_vain;                    // what other nodes have closed and do not protect
   std::set<std::string> second;                                       // paths of what had another file in its place when it was begun
   bool has_failed_writes = false;                                     // some file has a note that says so
-  std::map<std::string, std::string> unsaid;                          // by path: why, of what could have no note
+  std::map<std::pair<std::string, uint32_t>, std::string> unsaid;     // by path and number: why, of what could have no note
   std::set<std::string> together;                                     // paths of files that ranks have written together
   std::vector<LocalName> completed_together;                          // those of them that this process has begun
   std::set<uint64_t> steps_together;                                  // of those that another process has
