@@ -342,6 +342,12 @@ Clients::Ending Clients::send_sum(const Client& client, Sum& sum) {
   return Ending::none;
 }
 
+// A kernel says ECONNRESET once, and then answers as if the client had closed. Where it had, before the reset, a send hears EPIPE.
+Clients::Ending Clients::ending_of_send(int fd, int reason) {
+  if (reason == ECONNRESET) return Ending::reset;
+  return has_closed(fd) ? Ending::gone : was_reset(reason) ? Ending::reset : Ending::hung_up;
+}
+
 Clients::Ending Clients::send_all(const Client& client, std::span<iovec> parts) {
   const int fd = client.fd.get();
   msghdr message{};
@@ -355,8 +361,7 @@ Clients::Ending Clients::send_all(const Client& client, std::span<iovec> parts) 
     ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && again(errno)) continue;
     if (sent <= 0) {
-      const int reason = errno;
-      return has_closed(fd) ? Ending::gone : was_reset(reason) ? Ending::reset : Ending::hung_up;
+      return ending_of_send(fd, errno);
     }
     for (; sent > 0; ++next) {
       const size_t part = std::min(size_t(sent), parts[next].iov_len);

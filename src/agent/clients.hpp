@@ -76,6 +76,7 @@ class Clients {
   std::shared_ptr<const Session::Reply> answer_to(Seats::Seat& seat, const RequestReader& reader) const;
   Ending send(const Client& client, uint32_t number, const Session::Reply& reply);
   Ending send_all(const Client& client, std::span<iovec> parts);
+  static Ending ending_of_send(int fd, int reason);
   Ending send_sum(const Client& client, Sum& sum);
   void leave(Client& client, Ending ending);
   void wait_for_return(std::unique_lock<std::mutex>& lock, Client& client, const Seats::SeatPtr& seat, const ClientProcess& process, Ending ending);
