@@ -26,6 +26,7 @@ wanted=(
   zsh fish                                                # completion of commands in these shells
   chromium-headless-shell                                 # the page of `holdfast report --html` is looked at
   python3-mpi4py python3-h5py-mpi lammps hpcc             # mpi4py, h5py, LAMMPS and HPC Challenge on Open MPI
+  linux-perf                                              # benchmarks that count samples
 )
 
 if [[ ${1:-} == --ceph ]]; then
