@@ -13,6 +13,7 @@
 #include "checkpoint/local.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/roll.hpp"
+#include "checkpoint/updates.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -48,10 +49,11 @@ std::string latest_run(const Survey& survey) {
 
 namespace {
 
-// Its plain files are of a checkpoint that the program has removed (given_up.hpp).
-bool is_given_up(const Survey& survey, const DrainedCheckpoint& drained) {
+// Its plain files are of a checkpoint that nobody is to begin with. The program has removed that (given_up.hpp), or they are of two times.
+bool is_passed_over(const Survey& survey, const DrainedCheckpoint& drained) {
   return std::any_of(survey.checkpoints.begin(), survey.checkpoints.end(), [&](const Checkpoint& one) {
-    return one.run == drained.run && one.attempt == drained.attempt && one.step == drained.step && !one.removed.empty();
+    return one.run == drained.run && one.attempt == drained.attempt && one.step == drained.step &&
+           (!one.removed.empty() || (!one.torn_update.empty() && is_of_two_times(drained, one.torn_update)));
   });
 }
 
@@ -65,7 +67,7 @@ Beginning beginning_of(const Survey& survey, const std::string& run) {
     ages = newest->ages();
   }
   for (const DrainedCheckpoint& one : survey.drained)
-    if (one.run == run && !one.are_singles && !is_given_up(survey, one) && (!begun.from || is_before(ages, one.ages()))) {
+    if (one.run == run && !one.are_singles && !is_passed_over(survey, one) && (!begun.from || is_before(ages, one.ages()))) {
       begun = {Run::From{one.attempt, one.step, true}, one.age()};
       ages = one.ages();
     }

@@ -18,7 +18,8 @@ namespace holdfast::checkpoint {
 
 namespace {
 
-constexpr const char* first_line = "holdfast drained 3";
+constexpr const char* first_line = "holdfast drained 5";
+constexpr const char* first_line_without_versions = "holdfast drained 3";
 constexpr const char* first_line_of_singles = "holdfast drained 4";  // files of no checkpoint
 constexpr const char* first_line_without_id = "holdfast drained 2";  // of the attempt
 constexpr const char* first_line_of_one = "holdfast drained 1";      // whose age was its first file's alone: that is not known by place
@@ -97,6 +98,10 @@ std::optional<std::pair<layout::Attempt, uint32_t>> DrainedFile::number() const 
   return attempt && words >> count ? std::optional(std::make_pair(*attempt, count)) : std::nullopt;
 }
 
+bool DrainedCheckpoint::has_versions() const {
+  return std::none_of(files.begin(), files.end(), [](const DrainedFile& file) { return file.version.empty(); });
+}
+
 std::string version_drained(const layout::Version& version) { return fmt::format("{}.{}", text_of(version.attempt), version.number); }
 
 bool DrainedCheckpoint::has(const Protected& file) const {
@@ -127,19 +132,19 @@ Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files
     drained.attempt = drained.files.empty() ? version.attempt : std::max(drained.attempt, version.attempt);
     drained.step = version.step;
     drained.are_singles = version.is_single();
-    drained.files.push_back({version.rank, state->path_state(), version.file, version.is_single() ? version_drained(version) : ""});
+    drained.files.push_back({version.rank, state->path_state(), version.file, version_drained(version)});
   }
   return drained;
 }
 
 std::string encode(const DrainedCheckpoint& drained) {
-  std::string text = fmt::format("{}\n{} {} {} {}", drained.are_singles ? first_line_of_singles : first_line, drained.run, text_of(drained.attempt),
-                                 drained.step, drained.files.size());
+  const char* const first = drained.are_singles ? first_line_of_singles : drained.has_versions() ? first_line : first_line_without_versions;
+  std::string text = fmt::format("{}\n{} {} {} {}", first, drained.run, text_of(drained.attempt), drained.step, drained.files.size());
   for (const auto& [place, one] : drained.written) text += fmt::format(" {} {} {}", place, one.count, one.node);
   text += '\n';
   for (const DrainedFile& file : drained.files)
     text += fmt::format("{} {} {} {} {} {}{}\n", file.rank, file.state.device, file.state.inode, file.state.size, file.state.change_ns,
-                        drained.are_singles ? file.version + " " : "", on_one_line(file.path));
+                        first == first_line_without_versions ? "" : file.version + " ", on_one_line(file.path));
   return text;
 }
 
@@ -150,7 +155,8 @@ std::optional<DrainedCheckpoint> decode_drained(const std::string& text) {
   DrainedCheckpoint drained;
   if (!std::getline(lines, line)) return {};
   drained.are_singles = line == first_line_of_singles;
-  if (!drained.are_singles && line != first_line && line != first_line_without_id && line != first_line_of_one) return {};
+  const bool has_versions = drained.are_singles || line == first_line;
+  if (!has_versions && line != first_line_without_versions && line != first_line_without_id && line != first_line_of_one) return {};
   const bool has_ages = line != first_line_of_one;
   if (!std::getline(lines, line)) return {};
   std::istringstream head(line);
@@ -164,7 +170,7 @@ std::optional<DrainedCheckpoint> decode_drained(const std::string& text) {
     DrainedFile file;
     std::istringstream words(line);
     if (!(words >> file.rank >> file.state.device >> file.state.inode >> file.state.size >> file.state.change_ns)) return {};
-    if ((drained.are_singles && !(words >> file.version)) || words.get() != ' ') return {};
+    if ((has_versions && !(words >> file.version)) || words.get() != ' ') return {};
     std::getline(words, line);
     file.path = from_one_line(line);
     drained.files.push_back(std::move(file));

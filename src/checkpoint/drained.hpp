@@ -24,10 +24,10 @@ struct DrainedFile {
   uint32_t rank = 0;
   layout::PathState state;
   std::string path;
-  std::string version = {};  // of a file of no checkpoint: version_drained()
+  std::string version = {};  // version_drained(); empty in a record of before these were in it
   bool operator==(const DrainedFile&) const = default;
   bool still_there() const;
-  std::optional<std::pair<layout::Attempt, uint32_t>> number() const;  // of that version, in the order of all of a run
+  std::optional<std::pair<layout::Attempt, uint32_t>> number() const;  // of that version: the attempt, and its count in that
 };
 // Tells a file's versions apart, in all attempts of a run.
 std::string version_drained(const layout::Version& version);
@@ -50,7 +50,8 @@ struct DrainedCheckpoint {
   Age age() const { return ages().begin()->second; }
   uint64_t bytes() const;
   bool still_there() const;               // all of it; of files of no checkpoint any: each stands for itself
-  bool has(const Protected& file) const;  // that version, of files of no checkpoint
+  bool has(const Protected& file) const;  // that version
+  bool has_versions() const;              // whether it says which versions its files are
   std::string name() const;               // of its record
 };
 

@@ -120,6 +120,15 @@ std::vector<layout::Manifest> manifests_of(const Checkpoint& checkpoint, const s
   return manifests;
 }
 
+void tell_checkpoints(Survey& survey, const std::set<std::string>& damaged) {
+  auto all = protected_of(survey.versions, damaged);
+  survey.removed = take_removed(all, survey.local);
+  survey.checkpoints = checkpoints_of(all);
+  take_plain(survey.checkpoints, survey.drained, survey.local);
+  mark_torn_updates(survey.checkpoints, survey.local, survey.drained);
+  mark_given_up(survey.checkpoints, survey.local, survey.drained);
+}
+
 Result<Survey> Surveyor::look(const std::string& run) {
   auto pool = catalog::look_at_pool(directories_, deadline_ms_);
   if (!pool) return Status(Kind::lost, pool.status().sentence());
@@ -145,12 +154,7 @@ Result<Survey> Surveyor::look(const std::string& run) {
   auto found = versions_.look(directories_, deadline_ms_);
   if (!found) return found.status();
   survey.versions = std::move(*found);
-  auto all = protected_of(survey.versions, damaged_);
-  survey.removed = take_removed(all, survey.local);
-  survey.checkpoints = checkpoints_of(all);
-  take_plain(survey.checkpoints, survey.drained, survey.local);
-  mark_torn_updates(survey.checkpoints, survey.local, survey.drained);
-  mark_given_up(survey.checkpoints, survey.local, survey.drained);
+  tell_checkpoints(survey, damaged_);
   survey.silent = versions_.silent();
   for (const auto* nodes : {&survey.lost, &survey.unknown}) survey.silent.insert(survey.silent.end(), nodes->begin(), nodes->end());
   return survey;

@@ -43,13 +43,17 @@ struct Survey {
   std::vector<std::string> silent;         // these may have more than is known here: lost, unknown, or without a list of their versions
 };
 
+// Its checkpoints, from what else it has: by all that is said of them. Who leaves something out of a survey calls it again.
+// `damaged`: versions that count as unreadable, by their ids.
+void tell_checkpoints(Survey& survey, const std::set<std::string>& damaged = {});
+
 // Of the files of one checkpoint, by rank.
 std::vector<layout::Manifest> manifests_of(const Checkpoint& checkpoint, const std::vector<catalog::FoundVersion>& versions);
 
 // Asked again and again: what is final is read once.
 class Surveyor {
  public:
-  // `damaged`: versions that count as unreadable, by their ids.
+  // `damaged`: as tell_checkpoints() has it.
   Surveyor(std::vector<std::string> directories, uint64_t deadline_ms, std::set<std::string> damaged = {})
       : directories_(std::move(directories)), deadline_ms_(deadline_ms), damaged_(std::move(damaged)) {}
   // `run`: whose local names are asked for, or those of all runs where it is empty. Kind::lost where no node answers.

@@ -26,12 +26,27 @@ const Protected* torn_update_of(const Checkpoint& one, const std::vector<LocalEn
 
 }  // namespace
 
+bool is_of_two_times(const DrainedCheckpoint& drained, const std::string& torn) {
+  const auto file = std::find_if(drained.files.begin(), drained.files.end(), [&](const DrainedFile& one) { return one.path == torn; });
+  const auto number = file != drained.files.end() ? file->number() : std::nullopt;
+  return number && std::any_of(drained.files.begin(), drained.files.end(), [&](const DrainedFile& one) {
+           const auto other = one.number();
+           return other && other->second > number->second;
+         });
+}
+
 void mark_torn_updates(std::vector<Checkpoint>& all, const std::vector<LocalEntry>& local, const std::vector<DrainedCheckpoint>& drained) {
-  std::set<std::string> runs;  // with something to go back to
-  for (const DrainedCheckpoint& one : drained) runs.insert(one.run);
+  std::set<std::string> runs;  // with something older that is whole
+  // Its own plain files may be as it is.
+  const auto has_plain = [&](const Checkpoint& one, const std::string& torn) {
+    return std::any_of(drained.begin(), drained.end(), [&](const DrainedCheckpoint& plain) {
+      const bool is_its = plain.attempt == one.attempt && plain.step == one.step;
+      return plain.run == one.run && !plain.are_singles && !(is_its && is_of_two_times(plain, torn));
+    });
+  };
   for (Checkpoint& one : all) {  // ascending
-    const Protected* const torn = !one.are_singles && one.has_all() && runs.contains(one.run) ? torn_update_of(one, local) : nullptr;
-    if (torn) one.torn_update = torn->version.file, one.is_mixed = true;
+    const Protected* const torn = !one.are_singles && one.has_all() ? torn_update_of(one, local) : nullptr;
+    if (torn && (runs.contains(one.run) || has_plain(one, torn->version.file))) one.torn_update = torn->version.file, one.is_mixed = true;
     if (one.whole()) runs.insert(one.run);
   }
 }

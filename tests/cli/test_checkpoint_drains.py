@@ -197,6 +197,25 @@ class CheckpointDrains(CheckpointTest):
             for step in (2, 4, 5):
                 os.remove(self.path(f"ck/ck.{step}.0"))
 
+    def test_what_some_ranks_have_written_again_waits_for_the_others(self):
+        """Else what is plain would be of two times, and nothing else where a rank dies then."""
+        natively = "env -u LD_PRELOAD"
+        second = "ls holdfast-nodes/*/.checkpoints/*/*/protected | grep -q '^1[.]0of2[.]2[.].*[|]ck.1.0$'"
+        script = f"""echo first > ck/ck.1.$RANK; {PLAIN.format(1)}
+            if [ $RANK = 0 ]; then
+                echo and more >> ck/ck.1.0
+                for look in $(seq 300); do {natively} sh -c "{second}" && break; sleep 0.1; done
+                sleep 2; {natively} cat ck/ck.1.0 > during; touch go
+            else
+                for look in $(seq 300); do [ -e go ] && break; sleep 0.1; done
+                echo and more >> ck/ck.1.1
+                for look in $(seq 300); do {natively} grep -q more ck/ck.1.0 && break; sleep 0.1; done
+                {natively} cat ck/ck.1.0 ck/ck.1.1 > after
+            fi"""
+        self.run_job(script, "--drain", "every:1", ranks=2, at_once=True)
+        self.assertEqual(self.read("during"), "first\n")
+        self.assertEqual(self.read("after"), "first\nand more\n" * 2)
+
     def drain_at_end(self, meanwhile):
         """The second of three checkpoints is drained when the third is written. `meanwhile`: in the job's script."""
         os.rmdir(self.path("ck"))

@@ -117,10 +117,7 @@ Status narrow(Survey& survey, const std::string& text) {
   std::erase_if(survey.drained, [&](const checkpoint::DrainedCheckpoint& one) { return !meant.count(key_of_drained(one)); });
   for (checkpoint::DrainedCheckpoint& one : survey.drained)
     if (one.are_singles) std::erase_if(one.files, [&](const auto& file) { return !pattern->match(file.path); });
-  auto all = checkpoint::protected_of(survey.versions);
-  survey.removed = take_removed(all, survey.local);
-  survey.checkpoints = checkpoint::checkpoints_of(all);
-  take_plain(survey.checkpoints, survey.drained, survey.local);
+  checkpoint::tell_checkpoints(survey);
   return {};
 }
 

@@ -31,11 +31,12 @@ std::set<std::string> ids_of(const Checkpoint& one) {
   return ids;
 }
 
-// Files of no checkpoint: each of them, in the version that is the newest one now.
+// Each of them, in the version that is the newest one now.
 bool is_at_its_paths(const Checkpoint& one, const Survey& survey) {
   return std::any_of(survey.drained.begin(), survey.drained.end(), [&](const checkpoint::DrainedCheckpoint& drained) {
     if (drained.run != one.run || drained.are_singles != one.are_singles) return false;
-    if (!one.are_singles) return drained.attempt == one.attempt && drained.step == one.step;
+    if (!one.are_singles && (drained.attempt != one.attempt || drained.step != one.step)) return false;
+    if (!drained.has_versions()) return true;
     return std::all_of(one.files.begin(), one.files.end(), [&](const auto& file) { return drained.has(file.second); });
   });
 }
@@ -69,21 +70,33 @@ void Drainer::offer(const std::vector<Checkpoint>& all, const std::vector<catalo
                     const layout::Attempt& first_attempt) {
   if (!which_.any) return;
   const std::lock_guard lock(mutex_);
-  const Checkpoint* newest = nullptr;
-  for (const Checkpoint& one : all) {  // ascending
-    if (one.run != run || one.attempt < first_attempt || !one.whole()) continue;
-    newest = &one;
-    const bool is_new = counted_.insert(key_of(one)).second;
-    if (is_new && which_.every && counted_.size() % which_.every == 0) give_order(one, versions);
-    else if (has_changed(one)) drain_again(one, versions);
+  std::vector<const Checkpoint*> whole;  // ascending
+  for (const Checkpoint& one : all)
+    if (one.run == run && !(one.attempt < first_attempt) && one.whole()) whole.push_back(&one);
+  for (const Checkpoint* const one : whole) {
+    const bool is_new = counted_.insert(key_of(*one)).second;
+    if (is_new && which_.every && counted_.size() % which_.every == 0) give_order(*one, versions);
+    else if (was_written_again(*one, one == whole.back())) drain_again(*one, versions);
   }
-  if (newest && !ordered_.contains(key_of(*newest)) && is_last_chance_for(*newest)) give_order(*newest, versions);
+  if (!whole.empty() && !ordered_.contains(key_of(*whole.back())) && is_last_chance_for(*whole.back())) give_order(*whole.back(), versions);
 }
 
-// What was written again since it was drained would stay as it was at the user's path.
-bool Drainer::has_changed(const Checkpoint& one) const {
+Drainer::Numbers Drainer::numbers_of(const Checkpoint& one) {
+  Numbers numbers;
+  for (const auto& [place, file] : one.files) numbers[place] = file.version.number;
+  return numbers;
+}
+
+// What was written again since it was drained would stay as it was at the user's path. Where ranks have done so less often than others they may be about to,
+// as long as nothing newer is whole: what is at the path is of one time, and is better than a mixture. The drain at the end takes the rest.
+bool Drainer::was_written_again(const Checkpoint& one, bool is_newest) const {
   const auto ordered = ordered_.find(key_of(one));
-  return ordered != ordered_.end() && ordered->second != ids_of(one);
+  if (ordered == ordered_.end() || ordered->second.ids == ids_of(one)) return false;
+  const Numbers now = numbers_of(one), &before = ordered->second.numbers;
+  if (one.are_singles || !is_newest || now.size() != before.size() || now.empty()) return true;
+  const uint32_t more = now.begin()->second - before.begin()->second;
+  return std::equal(now.begin(), now.end(), before.begin(),
+                    [&](const auto& a, const auto& b) { return a.first == b.first && a.second - b.second == more; });
 }
 
 // It takes no other one's turn.
@@ -91,7 +104,7 @@ void Drainer::drain_again(const Checkpoint& one, const std::vector<catalog::Foun
   Order order = order_for(one, versions);
   if (next_ && key_of(next_->checkpoint) == key_of(one)) next_ = std::move(order);
   else again_.insert_or_assign(key_of(one), std::move(order));
-  ordered_[key_of(one)] = ids_of(one);
+  ordered_[key_of(one)] = {ids_of(one), numbers_of(one)};
   begin_work();
 }
 
@@ -105,7 +118,7 @@ void Drainer::give_order(const Checkpoint& one, const std::vector<catalog::Found
   if (next_ && !one.are_singles)
     say("holdfast: checkpoint {} is not drained: checkpoint {} is whole before its turn has come\n", next_->checkpoint.step, one.step);
   next_ = order_for(one, versions);
-  ordered_[key_of(one)] = ids_of(one);
+  ordered_[key_of(one)] = {ids_of(one), numbers_of(one)};
   begin_work();
 }
 
@@ -173,7 +186,8 @@ bool Drainer::needs(const layout::Version& version) const {
 bool Drainer::has_left(const checkpoint::Protected& file) const {
   const layout::Version& version = file.version;
   return std::any_of(ordered_.begin(), ordered_.end(), [&](const auto& order) {
-    const auto& [key, ids] = order;
+    const auto& [key, files] = order;
+    const std::set<std::string>& ids = files.ids;
     const auto done = done_.find(key);
     const bool is_of_it = ids.contains(file.file_id) || (!version.is_single() && key == Key{version.run, version.attempt, version.step});
     return is_of_it && (done == done_.end() || done->second != ids);

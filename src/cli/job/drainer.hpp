@@ -62,7 +62,7 @@ class Drainer {
   };
   bool is_last_chance_for(const checkpoint::Checkpoint& one);
   static Key key_of(const checkpoint::Checkpoint& one) { return {one.run, one.attempt, one.step}; }
-  bool has_changed(const checkpoint::Checkpoint& one) const;
+  bool was_written_again(const checkpoint::Checkpoint& one, bool is_newest) const;
   void drain_again(const checkpoint::Checkpoint& one, const std::vector<catalog::FoundVersion>& versions);
   static Order order_for(const checkpoint::Checkpoint& one, const std::vector<catalog::FoundVersion>& versions);
   void begin_work();
@@ -74,8 +74,14 @@ class Drainer {
   const DrainWhich which_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::set<Key> counted_;                         // those that were whole
-  std::map<Key, std::set<std::string>> ordered_;  // those that had their turn, with the ids of the files then
+  std::set<Key> counted_;  // those that were whole
+  using Numbers = std::map<checkpoint::FilePlace, uint32_t>;
+  struct Ordered {
+    std::set<std::string> ids;
+    Numbers numbers;
+  };
+  static Numbers numbers_of(const checkpoint::Checkpoint& one);
+  std::map<Key, Ordered> ordered_;  // those that had their turn, with their files' ids and numbers then
   AllocationEnd allocation_;
   double bytes_per_second_ = 100e6;  // a guess, until one has been drained
   std::optional<Order> next_, now_;
