@@ -31,6 +31,7 @@ inline constexpr const char* untouched_directory = "untouched";  // beside the s
 inline constexpr const char* unread_directory = "unread";        // beside the states: what ranks could not read (unread.hpp)
 inline constexpr const char* why_begins = "why.";                // of the note beside a failed file: no file of a state has a name that begins so
 inline constexpr uint64_t most_why_bytes = 4096;
+inline constexpr const char* why_begun_anew = "its node was started anew before it was protected, and may have lost a part of it";
 inline constexpr const char* why_unsaid =
     "its node's disk is full, or cannot be written";  // says a note that is empty: there was room for its name alone
 // What such a note says.

@@ -83,7 +83,7 @@ Status Protector::fail_all_of_before() {
   for (const State state : {State::closed, State::protecting})
     for (const LocalName& name : files_.list(state)) {
       if (state == State::closed && untouched_.settle(name, state, true) == Untouched::Found::gone) continue;
-      say_why(name, Status(Kind::io, "its node was started anew before it was protected, and may have lost a part of it"));
+      say_why(name, Status(Kind::io, why_begun_anew));
       const Status failed = files_.move(name, state, State::failed);
       if (!failed && failed.kind() != Kind::not_found) return failed;
     }

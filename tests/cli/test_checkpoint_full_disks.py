@@ -78,6 +78,11 @@ class FullDisks(CheckpointTest):
     def test_a_command_that_writes_to_it(self):
         self.check_refused(self.run_on_full_disk("head -c 8000000 /dev/zero > ck/ck.2.0", expect=123))
 
+    def test_though_the_nodes_directory_is_reached_by_a_link(self):
+        os.mkdir(self.path("scratch"))
+        os.symlink("scratch", self.path("holdfast-nodes"))
+        self.check_refused(self.run_on_full_disk("head -c 8000000 /dev/zero > ck/ck.2.0", expect=123))
+
     def test_what_is_renamed_later(self):
         """Its disk has room again by then, and it has no more of what the program meant."""
         self.small_disk("n1", ROOM)

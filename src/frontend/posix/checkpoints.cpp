@@ -243,6 +243,7 @@ Status Checkpoints::State::copy_last(Beginning& begun, const File& file, Sight s
   for (;;) {
     const std::string from = sight.what == Sight::local ? sight.path : file.path;
     const Status copied = checkpoint::copy_file(from, begun.half, begun.may_stay_so ? &begun.content : nullptr);
+    if (copied) begun.copied_from = from;
     if (copied) return copied;
     (void)catalog::unlink_file(begun.half);
     if (copied.kind() != Kind::not_found) return copied;
@@ -269,6 +270,8 @@ Status Checkpoints::State::put_in_place(const Beginning& begun, mode_t mode, cat
   const std::string path = files.path(checkpoint::State::writing, begun.name);
   if (begun.joins) return {};
   untouched.forget(begun.name);  // of one of that number that a process was about to drop when it was killed
+  files.forget_why(begun.name), unsaid.erase({begun.name.file, begun.name.number});  // of one of that number that was dropped
+  HF_TRY(take_reason(begun.copied_from, begun.name));
   if (begun.may_stay_so) HF_TRY(untouched.begins(begun.name, begun.half, begun.content));
   if (!begun.half.empty()) return catalog::move(begun.half, path, true);
   (void)catalog::make_with_parents(catalog::parent_of(begun.name.file));
@@ -436,9 +439,8 @@ Status Checkpoints::State::close_file(const LocalName& name) {
   const Status moved = move_to_closed(name);
   if (moved.kind() != Kind::not_found) return moved;
   // Another process may have truncated it: it is later in the order now, or of a later checkpoint.
-  for (const LocalName& now : files.list(checkpoint::State::writing))
-    if (now.file == name.file && now.number == name.number) return move_to_closed(now);
-  return moved;
+  const LocalName now = name_now(name);
+  return now == name ? moved : move_to_closed(now);
 }
 
 // What was in its place may have been removed since it was begun.
@@ -509,65 +511,13 @@ void Checkpoints::truncated(int fd, int64_t length) {
   const State::Listed here = state_->files.listed();
   const LocalName next = state_->anew(name, here);
   if (next == name) return;  // it is new as it is
-  if (!catalog::move(state_->files.path(checkpoint::State::writing, name), state_->files.path(checkpoint::State::writing, next))) return;
+  state_->rename_reason(name, next);
+  if (!catalog::move(state_->files.path(checkpoint::State::writing, name), state_->files.path(checkpoint::State::writing, next)))
+    return state_->rename_reason(next, name);
   for (auto& [number, other] : state_->written)
     if (other.name == name) other.name = next;
   if (state_->before_in_its_place(next, here)) state_->second.insert(next.file);
   state_->begins(next.step);
-}
-
-// --- writes that fail
-
-namespace {
-
-constexpr const char* not_written = "the program could not write all of it";
-
-std::string why_not_written(int error) {
-  const std::string what = not_written;
-  return error == 0 ? what : Status::from_errno(error, what).sentence();
-}
-
-}  // namespace
-
-// The kernel knows the file of a number that came from another process or image, and its name if another process has changed it.
-void Checkpoints::write_failed(int fd, int error) {
-  using checkpoint::State;
-  std::lock_guard lock(state_->mutex);
-  if (const auto path = catalog::read_link(fmt::format("/proc/self/fd/{}", fd))) {
-    for (const State state : {State::writing, State::closed, State::protecting})
-      if (catalog::parent_of(*path) == state_->files.directory_of(state))
-        if (const auto name = checkpoint::decode_local_name(catalog::name_of(*path))) state_->note_failed(*name, error);
-    return;
-  }
-  const auto found = state_->written.find(fd);
-  if (found != state_->written.end() && state_->is_own(found->second)) state_->note_failed(found->second.name, error);
-}
-
-void Checkpoints::end_failed(int error) {
-  std::lock_guard lock(state_->mutex);
-  for (const auto& [fd, one] : state_->written)
-    if (state_->is_own(one)) state_->note_failed(one.name, error);
-  for (const LocalName& name : state_->names_handed_over()) state_->note_failed(name, error);
-}
-
-void Checkpoints::State::note_failed(const LocalName& name, int error) {
-  has_failed_writes = true;
-  const std::string why = why_not_written(error);
-  if (!files.say_why(name, why)) unsaid[{name.file, name.number}] = why;
-}
-
-void Checkpoints::State::forget_failed(const LocalName& name) {
-  files.forget_why(name);
-  unsaid.erase({name.file, name.number});
-}
-
-// What cannot be said yet keeps the file from being closed: it is torn when the attempt is over.
-Status Checkpoints::State::say_failed(const LocalName& name) {
-  const auto found = unsaid.find({name.file, name.number});
-  if (found == unsaid.end()) return {};
-  HF_TRY(files.say_why(name, found->second));
-  unsaid.erase(found);
-  return {};
 }
 
 // --- rolls
@@ -742,20 +692,14 @@ void Checkpoints::mode_changed(const File& file) {
   if (is_anothers || state_->may_be_outdated(file, *newest)) return;
   LocalName next = newest->name;
   next.number = state_->files.last_number(file.path) + 1;
+  const std::string why = state_->files.why(newest->name);
+  if (!why.empty() && !state_->files.say_why(next, why)) return;  // it is the same content
   (void)state_->link_to_closed(next, state_->files.path(newest->state, newest->name));
 }
 
 Status Checkpoints::copy_out(const File& file, const std::string& from, const std::string& to) const {
   if (checkpoint::has_writers(from)) return State::still_written(file.path);
   return checkpoint::copy_file(from, to);
-}
-
-// What was said of another checkpoint's file holds for it under its new name.
-Status Checkpoints::State::take_reason(const std::string& from, const LocalName& to) const {
-  const auto before = file_of(from).empty() ? std::nullopt : checkpoint::decode_local_name(catalog::name_of(from));
-  const std::string why = before ? files.why(*before) : "";
-  const bool is_of_content = why.starts_with(not_written) || why == checkpoint::why_unsaid;
-  return is_of_content ? files.say_why(to, why) : Status();
 }
 
 // `half`: a copy. Empty: Kind::unsupported where there must be one.

@@ -62,6 +62,7 @@ Status Checkpoints::State::take_closed(const LocalName& name) {
   const std::string& plain = name.file;
   const auto was = renamed_open.extract(plain).mapped();
   const std::string note = files.path(checkpoint::State::torn, name);
+  HF_TRY(say_failed(name));
   const auto now = catalog::look(plain, false);
   // The program has removed it since, or has given it another name.
   if (!now || std::pair(now->device, now->inode) != was) return catalog::unlink_file(note);

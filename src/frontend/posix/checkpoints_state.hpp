@@ -117,6 +117,7 @@ struct Checkpoints::State {
     bool joins = false;                 // others have it open, or had
     std::optional<LocalName> newest{};  // as it was seen
     std::string half{};                 // a copy of that, where it is updated; it lies in no state yet
+    std::string copied_from{};          // here, or at the user's path
     checkpoint::Content content{};      // of that
     bool may_stay_so = false;           // the program may only read it
     std::optional<mode_t> mode{};       // of what it is written over: it is the same file to the program
@@ -180,9 +181,12 @@ struct Checkpoints::State {
   std::string hand_over_note() { return fmt::format("{}/handed.{}", files.directory(), who()); }
   void close_handed_over();
   std::vector<LocalName> names_handed_over();
-  void note_failed(const LocalName& name, int error);
+  std::optional<LocalName> name_of_local(const std::string& path) const;  // of the kernel; of a file that is not protected yet
+  LocalName name_now(const LocalName& name) const;
+  void note_failed(const LocalName& known, int error);
   void forget_failed(const LocalName& name);
   Status say_failed(const LocalName& name);
+  void rename_reason(const LocalName& from, const LocalName& to);
   Status take_reason(const std::string& from, const LocalName& to) const;
 
   // Of a file that is written on the nodes' targets; see Checkpoints::open_shared.
