@@ -75,9 +75,10 @@ Result<AppendAnswer> ask_and_append(redundant::ChildLink& hub, FileLayer& file, 
   if (answer && answer->what == AppendAnswer::write) {
     const auto put = write_what_is_lacking(file, bytes, *answer);
     const int64_t taken = put ? int64_t(put->length) : -int64_t(put.status().to_errno());
-    const uint64_t skipped = answer->skip;
-    answer = hub.wrote(put ? put->offset + put->length : 0, taken);
-    if (answer && answer->what == AppendAnswer::is_done && put) answer->skip = skipped + put->length;
+    const uint64_t skipped = answer->skip, place = put ? put->offset + put->length : 0;
+    answer = hub.wrote(place, taken);
+    if (!answer) answer = AppendAnswer{.what = AppendAnswer::is_done, .value = put ? int64_t(place) : taken};  // nobody has heard, and it is there
+    if (answer->what == AppendAnswer::is_done && put) answer->skip = skipped + put->length;
     return answer;
   }
   if (answer) answer->skip = bytes.size();
