@@ -100,10 +100,12 @@ void be_of_lower_effort(int fd) {
   setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &last_band, sizeof last_band);  // last: a class sets it, too
 }
 
+// False, and errno.
 bool was_accepted(int fd) {
   int error = 0;
   socklen_t size = sizeof error;
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  errno = error;
   if (error != 0) return false;
   const int yes = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -139,18 +141,21 @@ Status finish(int fd, const ClientGreeting& greeting, uint64_t deadline_ms) {
 }
 
 // Connections to all addresses, as RFC 8305 has them. Each is begun a moment after the one before, or at once where that has failed. The first that
-// greets is taken. So an address that never answers costs the moment, and one that answers at once has no company.
+// greets is taken. So an address that never answers costs the moment, and one that answers at once has no company. Where one is hung up on in its
+// greeting it is begun anew a moment later: a server in a crowd makes room that way.
 class SideBySide {
  public:
-  SideBySide(std::vector<Endpoint> endpoints, const Agreement& agreement) : agreement_(agreement), waiting_(endpoints.begin(), endpoints.end()) {}
+  SideBySide(const std::vector<Endpoint>& endpoints, const Agreement& agreement) : agreement_(agreement) {
+    for (const Endpoint& one : endpoints) waiting_.push_back({one, 0});
+  }
   // The next one that says something until then is greeted. Nothing where none does.
   std::optional<Status> next(int64_t end_ms, raw::Fd& socket) {
     for (int64_t now = now_ms(); now < end_ms; now = now_ms()) {
-      if (!waiting_.empty() && now >= due_ms_) begin_one(now);
+      if (!waiting_.empty() && now >= due_ms()) begin_one(now);
       if (begun_.empty() && waiting_.empty()) return std::nullopt;
       std::vector<pollfd> wait;
       for (const Begun& one : begun_) wait.push_back({one.socket.get(), short(one.asked ? POLLIN : POLLOUT), 0});
-      const int64_t until = waiting_.empty() ? end_ms : std::min(end_ms, due_ms_);
+      const int64_t until = waiting_.empty() ? end_ms : std::min(end_ms, due_ms());
       if (poll(wait.data(), wait.size(), int(std::max<int64_t>(until - now, 0))) < 0 && errno != EINTR) return std::nullopt;
       if (const auto said = go_on(wait, end_ms, socket)) return said;
     }
@@ -159,19 +164,27 @@ class SideBySide {
 
  private:
   static constexpr int64_t moment_ms = 50;
+  struct Waiting {
+    Endpoint endpoint;
+    int64_t from_ms;  // not before that
+  };
   struct Begun {
+    Endpoint endpoint;
     raw::Fd socket;
     ClientGreeting greeting;
     bool asked = false;
   };
+  void again_later(const Endpoint& endpoint) { waiting_.push_back({endpoint, now_ms() + moment_ms}); }
+  int64_t due_ms() const { return std::max(due_ms_, waiting_.front().from_ms); }
   void begin_one(int64_t now) {
     due_ms_ = now + moment_ms;
     Nonce nonce;
     bool is_full = false;
-    raw::Fd fd = begin_to(waiting_.front(), is_full);
-    if (is_full) waiting_.push_back(waiting_.front());
+    const Endpoint endpoint = waiting_.front().endpoint;
     waiting_.pop_front();
-    if (fd && draw(nonce)) begun_.push_back({std::move(fd), ClientGreeting(agreement_, nonce)});
+    raw::Fd fd = begin_to(endpoint, is_full);
+    if (is_full) waiting_.push_back({endpoint, due_ms_});
+    if (fd && draw(nonce)) begun_.push_back({endpoint, std::move(fd), ClientGreeting(agreement_, nonce)});
     else if (!is_full) due_ms_ = now;
   }
   std::optional<Status> go_on(const std::vector<pollfd>& waited, int64_t end_ms, raw::Fd& socket) {
@@ -181,11 +194,13 @@ class SideBySide {
       if (each.revents == 0) continue;
       if (this_one->asked) return answered(this_one, end_ms - now_ms(), socket);
       if (ask(*this_one)) continue;
+      if (errno == ECONNRESET || errno == EPIPE) again_later(this_one->endpoint);
       begun_.erase(this_one);
       due_ms_ = 0;
     }
     return std::nullopt;
   }
+  // False, and errno.
   static bool ask(Begun& one) {
     const Hello hello = one.greeting.hello();
     one.asked = was_accepted(one.socket.get()) && ::send(one.socket.get(), &hello, sizeof hello, MSG_NOSIGNAL) == ssize_t(sizeof hello);
@@ -196,12 +211,13 @@ class SideBySide {
     block(one->socket.get(), patience_ms);
     const Status greeted = finish(one->socket.get(), one->greeting, patience_ms);
     if (greeted.ok()) socket = std::move(one->socket);
+    else if (greeted.kind() == Kind::io) again_later(one->endpoint);
     begun_.erase(one);
     due_ms_ = 0;
     return greeted;
   }
   const Agreement& agreement_;
-  std::deque<Endpoint> waiting_;
+  std::deque<Waiting> waiting_;
   std::list<Begun> begun_;
   int64_t due_ms_ = 0;  // when the next one that waits is begun
 };
@@ -219,7 +235,7 @@ Status Link::connect(const std::string& endpoints, const Agreement& agreement, u
   std::istringstream lines(endpoints);
   for (std::string line; std::getline(lines, line);)
     if (const auto endpoint = parse_endpoint(line)) all.push_back(*endpoint);
-  SideBySide side_by_side(std::move(all), agreement);
+  SideBySide side_by_side(all, agreement);
   for (const int64_t end_ms = now_ms() + int64_t(deadline_ms);;) {
     const auto greeted = side_by_side.next(end_ms, socket_);
     if (!greeted) return refused.ok() ? nobody(endpoints) : refused;

@@ -19,7 +19,8 @@ void give_way();
 class Link {
  public:
   Link() = default;
-  // Tries the endpoints (endpoint.hpp, a line each) side by side, each begun a moment after the one before, for at most `deadline_ms`, and greets.
+  // Tries the endpoints (endpoint.hpp, a line each) side by side, each begun a moment after the one before, for at most `deadline_ms`, and greets. One that
+  // refuses is not waited for; one that hangs up in the greeting is tried again.
   // Kind::io where nobody answers, with both ends of each way; Kind::version and Kind::access as ClientGreeting::answer has them.
   Status connect(const std::string& endpoints, const Agreement& agreement, uint64_t deadline_ms);
   // All of it. Kind::timed_out after the deadline, Kind::io where the other side has gone; the link is broken then.

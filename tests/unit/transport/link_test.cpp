@@ -72,6 +72,37 @@ TEST(Link, addresses_that_refuse_are_not_waited_for) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(30));
 }
 
+// Takes a connection, and hangs up after so many steps of the greeting.
+void greet(int listener, const Agreement& agreement, int steps) {
+  const raw::Fd client(::accept(listener, nullptr, nullptr));
+  Nonce nonce;
+  Hello hello;
+  Closing closing;
+  if (steps < 1 || !draw(nonce) || recv(client.get(), &hello, sizeof hello, MSG_WAITALL) != ssize_t(sizeof hello)) return;
+  ServerGreeting greeting(agreement, nonce);
+  const auto reply = greeting.answer(hello);
+  ASSERT_TRUE(reply);
+  if (steps < 2 || ::send(client.get(), &*reply, sizeof *reply, MSG_NOSIGNAL) != ssize_t(sizeof *reply)) return;
+  if (recv(client.get(), &closing, sizeof closing, MSG_WAITALL) != ssize_t(sizeof closing) || steps < 3) return;
+  EXPECT_EQ(::send(client.get(), &welcome_word, sizeof welcome_word, MSG_NOSIGNAL), ssize_t(sizeof welcome_word));
+}
+
+// Of many that come at once a server hangs up on some, which have hardly begun.
+TEST(Link, that_is_hung_up_on_in_its_greeting_begins_anew) {
+  Secret secret;
+  ASSERT_TRUE(draw(secret));
+  const Agreement agreement{Protocol::agent, 1, secret, Identity{}};
+  const Silent crowded;
+  std::thread serves([&] {
+    for (const int steps : {0, 1, 2, 3}) greet(crowded.listener.get(), agreement, steps);
+  });
+  Link link;
+  const Status status = link.connect(crowded.line(), agreement, 60000);
+  EXPECT_TRUE(status.ok()) << status.sentence();
+  if (!status.ok()) shutdown(crowded.listener.get(), SHUT_RDWR);  // nobody else comes
+  serves.join();
+}
+
 TEST(Link, names_both_ends_of_each_way_where_nobody_answers) {
   std::string gone, silent_port;
   {
