@@ -7,7 +7,8 @@ namespace holdfast::redundant {
 
 namespace {
 
-constexpr uint64_t connect_ms = 2000, answer_ms = 120000;
+// A hub that has ended refuses at once. One that is late is waited for: who appends unasked does so beside its twins.
+constexpr uint64_t connect_ms = 30000, answer_ms = 120000;
 
 struct Asked {
   uint64_t length = 0, sum = 0;
@@ -26,11 +27,15 @@ Result<AppendAnswer> ChildLink::asks(const std::string& path, uint64_t end, uint
 
 Result<AppendAnswer> ChildLink::wrote(uint64_t place, int64_t taken) { return say(OfChildAppend::wrote, place, std::as_bytes(std::span(&taken, 1))); }
 
+Status ChildLink::connect() {
+  if (hub_.connected() || !unreached_.ok()) return unreached_;
+  unreached_ = hub_.connect(orders_.hub, agreement(orders_.secret), connect_ms);
+  if (unreached_.ok()) hub_.wait_up_to(answer_ms);
+  return unreached_;
+}
+
 Result<AppendAnswer> ChildLink::say(OfChildAppend what, uint64_t subject, ByteView payload) {
-  if (!hub_.connected()) {
-    HF_TRY(hub_.connect(orders_.hub, agreement(orders_.secret), connect_ms));
-    hub_.wait_up_to(answer_ms);
-  }
+  HF_TRY(connect());
   Frame frame;
   frame.word = Word::child_append, frame.team = uint16_t(orders_.team), frame.rank = uint32_t(rank_);
   frame.number = uint64_t(what), frame.subject = subject;

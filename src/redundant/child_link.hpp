@@ -15,17 +15,19 @@ enum class OfChildAppend : uint64_t { asks, wrote };
 class ChildLink {
  public:
   ChildLink(const TeamOrders& orders, int rank, std::string program) : orders_(orders), rank_(rank), program_(std::move(program)) {}
-  // Kind::io and the like where there is no hub any more.
+  // Kind::io and the like where there is no hub any more. That is found out once.
   Result<AppendAnswer> asks(const std::string& path, uint64_t end, uint64_t length, uint64_t sum);
   Result<AppendAnswer> wrote(uint64_t place, int64_t taken);
 
  private:
+  Status connect();
   Result<AppendAnswer> say(OfChildAppend what, uint64_t subject, ByteView payload);
 
   const TeamOrders orders_;
   const int rank_;
   const std::string program_;
   transport::Link hub_;
+  Status unreached_;
 };
 
 // In the hub. False: it makes no sense.
