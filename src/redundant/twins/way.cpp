@@ -57,6 +57,7 @@ std::optional<Frame> first_frame(int socket, ByteView early, uint64_t patience_m
   std::array<std::byte, 64> buffer;
   while (!(frame = first.next())) {  // it may come in pieces
     const ssize_t got = recv(socket, buffer.data(), 1, 0);
+    if (got < 0 && errno == EINTR) continue;  // stopped and continued: a wait with a limit does not go on by itself
     if (got <= 0 || !first.add(ByteView(buffer.data(), size_t(got)))) return std::nullopt;
   }
   return frame;
