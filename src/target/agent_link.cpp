@@ -1,10 +1,17 @@
 #include "target/agent_link.hpp"
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "transport/link.hpp"
 
 namespace holdfast::target {
 
 namespace {
+
+// So long an agent keeps a session with locks, less what a connection takes.
+constexpr auto patience = std::chrono::milliseconds(4000), pause = std::chrono::milliseconds(50);
 
 class LinkLine final : public AgentLine {
  public:
@@ -17,6 +24,7 @@ class LinkLine final : public AgentLine {
   Status receive(std::span<const iovec> into) override { return link_.receive(into); }
   bool has_ended() const override { return link_.has_ended(); }
   void close_in_child() override { link_.close(); }
+  bool is_elsewhere() const { return transport::is_elsewhere(link_.descriptor()); }
 
  private:
   transport::Link link_;
@@ -25,10 +33,17 @@ class LinkLine final : public AgentLine {
 }  // namespace
 
 OpenLine line_to(const std::string& endpoints, const transport::Agreement& agreement, uint64_t connect_ms, uint64_t answer_ms) {
+  const auto was_elsewhere = std::make_shared<std::atomic<bool>>(false);
   return [=]() -> Result<std::unique_ptr<AgentLine>> {
-    auto line = std::make_unique<LinkLine>();
-    HF_TRY(line->connect(endpoints, agreement, connect_ms, answer_ms));
-    return std::unique_ptr<AgentLine>(std::move(line));
+    for (const auto end = std::chrono::steady_clock::now() + patience;; std::this_thread::sleep_for(pause)) {
+      auto line = std::make_unique<LinkLine>();
+      Status status = line->connect(endpoints, agreement, connect_ms, answer_ms);
+      if (status.ok()) {
+        *was_elsewhere = line->is_elsewhere();
+        return std::unique_ptr<AgentLine>(std::move(line));
+      }
+      if (!*was_elsewhere || status.kind() != Kind::io || std::chrono::steady_clock::now() >= end) return status;
+    }
   };
 }
 

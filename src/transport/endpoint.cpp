@@ -141,6 +141,13 @@ bool is_far(int socket) {
   return getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &bytes) == 0 && peer.ss_family != AF_UNIX;
 }
 
+bool is_elsewhere(int socket) {
+  Endpoint own, peer;
+  own.bytes = peer.bytes = sizeof own.address;
+  return is_far(socket) && getsockname(socket, reinterpret_cast<sockaddr*>(&own.address), &own.bytes) == 0 &&
+         getpeername(socket, reinterpret_cast<sockaddr*>(&peer.address), &peer.bytes) == 0 && name_of(own).address != name_of(peer).address;
+}
+
 Listener::Listener(Reach reach) {
   if (reach != Reach::loopback) listen_near();
   if (reach != Reach::node) listen_far(reach == Reach::loopback);

@@ -24,6 +24,8 @@ void notice_a_dead_peer(int socket);
 
 // Whether a connection leads by the network, to another node as a rule.
 bool is_far(int socket);
+// Whether it surely does: this node has another address on it than its peer.
+bool is_elsewhere(int socket);
 
 enum class Reach { node, network, loopback };  // loopback: by TCP on this node alone, for tests
 

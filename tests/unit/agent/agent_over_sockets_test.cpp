@@ -327,10 +327,11 @@ class AgentBehindARelay : public AgentOverSockets {
   void SetUp() override {
     AgentOverSockets::SetUp();
     auto known = note();
-    relay_ = std::make_unique<Relay>(known.endpoints);
+    relay_ = std::make_unique<Relay>(known.endpoints, address_of_relay());
     known.endpoints = relay_->endpoint();
     ASSERT_TRUE(target::write_note(home_.path() + "/agents", known).ok());
   }
+  virtual in_addr_t address_of_relay() const { return INADDR_LOOPBACK; }
   // As another process of the node has it.
   bool lock_is_free(const std::string& name) { return (*target::open_directory(directory_.path()))->try_lock(name).ok(); }
   std::unique_ptr<Relay> relay_;
@@ -350,6 +351,30 @@ TEST_F(AgentBehindARelay, a_reset_between_two_calls_is_not_seen) {
   EXPECT_EQ(read(*object, 0, 100), "abcdefghijklmnopqrst");
   EXPECT_TRUE(object->still_there().ok());
   EXPECT_EQ(relay_->connections(), 21u);
+}
+
+// Connections by which an address leads to another one are those between nodes.
+class AgentElsewhere : public AgentBehindARelay {
+ protected:
+  in_addr_t address_of_relay() const override { return INADDR_LOOPBACK + 1; }
+};
+
+// A switch that starts anew. The agent has kept the session, and its locks.
+TEST_F(AgentElsewhere, a_network_that_is_gone_for_a_moment_is_waited_for) {
+  const auto target = open();
+  const auto object = *target->open("o", OpenMode::create);
+  const auto lock = target->try_lock("lock");
+  ASSERT_TRUE(lock.ok());
+  relay_->refuse(true);
+  std::thread comes_back([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    relay_->refuse(false);
+  });
+  const Status written = write(*object, 0, "on");
+  comes_back.join();
+  ASSERT_TRUE(written.ok()) << written.sentence();
+  EXPECT_TRUE(object->still_there().ok());
+  EXPECT_FALSE(lock_is_free("lock"));
 }
 
 // The waits of a connection and its greeting are saved.

@@ -1,5 +1,6 @@
 // A way to an agent that breaks: bytes go through it in both directions until it is told to reset the connections, on both sides.
 #pragma once
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -17,16 +18,13 @@ namespace holdfast::agent {
 
 class Relay {
  public:
-  // To the first TCP endpoint of those.
-  explicit Relay(const std::string& endpoints)
+  // To the first TCP endpoint of those. `here`: an address of this node.
+  explicit Relay(const std::string& endpoints, in_addr_t here = INADDR_LOOPBACK)
       : to_(*transport::parse_endpoint(endpoints.substr(0, endpoints.find('\n')))), told_(eventfd(0, EFD_CLOEXEC)) {
-    sockaddr_in here{};
-    here.sin_family = AF_INET, here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof here;
-    auto* address = reinterpret_cast<sockaddr*>(&here);
-    listener_.reset(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (bind(listener_.get(), address, size) != 0 || listen(listener_.get(), 64) != 0 || getsockname(listener_.get(), address, &size) != 0) abort();
-    endpoint_ = "tcp 127.0.0.1 " + std::to_string(ntohs(here.sin_port)) + "\n";
+    here_.sin_family = AF_INET, here_.sin_addr.s_addr = htonl(here);
+    take_connections();
+    char name[INET_ADDRSTRLEN];
+    endpoint_ = std::string("tcp ") + inet_ntop(AF_INET, &here_.sin_addr, name, sizeof name) + " " + std::to_string(ntohs(here_.sin_port)) + "\n";
     thread_ = std::thread([this] { run(); });
   }
   ~Relay() {
@@ -42,6 +40,11 @@ class Relay {
     eventfd_write(told_.get(), 1);
     while (resets_ == before) std::this_thread::yield();
   }
+  // As well, and refuses new ones until it is told not to.
+  void refuse(bool refuses) {
+    refuses_ = refuses;
+    reset_all();
+  }
   // Resets a connection when so many bytes of it have gone to the agent from now on. From the test's thread while nothing is on its way.
   void reset_after(int64_t bytes) { left_ = bytes; }
   uint64_t connections() const { return connections_; }
@@ -50,6 +53,14 @@ class Relay {
   struct Pair {
     raw::Fd client, agent;
   };
+  void take_connections() {
+    const int yes = 1;
+    socklen_t size = sizeof here_;
+    auto* address = reinterpret_cast<sockaddr*>(&here_);
+    listener_.reset(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (bind(listener_.get(), address, size) != 0 || listen(listener_.get(), 64) != 0 || getsockname(listener_.get(), address, &size) != 0) abort();
+  }
   static void reset(const raw::Fd& fd) {
     const linger now{1, 0};
     setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -67,10 +78,12 @@ class Relay {
         eventfd_t times;
         eventfd_read(told_.get(), &times);
         for (Pair& pair : pairs_) reset(pair);
+        if (refuses_) listener_.reset();
+        else if (!listener_) take_connections();
         ++resets_;
       }
       std::erase_if(pairs_, [](const Pair& pair) { return !pair.client; });
-      if (wait[1].revents) accept();
+      if (wait[1].revents && listener_) accept();
     }
   }
   void accept() {
@@ -102,9 +115,10 @@ class Relay {
   const transport::Endpoint to_;
   const raw::Fd told_;
   raw::Fd listener_;
+  sockaddr_in here_{};
   std::string endpoint_;
   std::vector<Pair> pairs_;
-  std::atomic<bool> over_{false};
+  std::atomic<bool> over_{false}, refuses_{false};
   std::atomic<int64_t> left_{-1};
   std::atomic<uint64_t> resets_{0}, connections_{0};
   std::thread thread_;
