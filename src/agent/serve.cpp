@@ -2,7 +2,6 @@
 
 #include <malloc.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
@@ -23,6 +22,7 @@
 #include "agent/peer.hpp"
 #include "base/host_name.hpp"
 #include "base/quiet_thread.hpp"
+#include "service/helper_process.hpp"
 #include "target/agent_again.hpp"
 #include "target/agent_registry.hpp"
 #include "target/directory_held.hpp"
@@ -175,13 +175,6 @@ class Agent {
 
 void say(const raw::Fd& control, const std::string& text) { (void)!send(control.get(), text.data(), text.size(), MSG_NOSIGNAL); }
 
-void use_all_descriptors() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 // What is put or listed goes back to the system when it has been, whichever thread it was; buffers of requests are used again.
 void give_memory_back() {
   mallopt(M_MMAP_THRESHOLD, 2 * int(target::most_bulk_bytes));
@@ -228,7 +221,7 @@ std::vector<std::string> keys_of(const Orders& orders) { return target::agent_ke
 
 bool serve_agent(const Orders& orders, int control, const std::function<void()>& spoke) {
   raw::Fd starter(control);
-  use_all_descriptors();
+  service::use_all_descriptors();
   give_memory_back();
   umask(0);                         // clients say which permissions their objects get
   auto* agent = new Agent(orders);  // never destroyed: a client's thread may be in a call that does not end

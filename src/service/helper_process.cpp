@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,6 +92,13 @@ Result<Begun> start_with_orders(const std::string& executable, const std::string
 void live_apart() {
   const pid_t child = fork();
   if (child != 0) _exit(child < 0);
+}
+
+void use_all_descriptors() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 std::string helper_program(const std::string& name) {

@@ -28,6 +28,9 @@ Result<Begun> start_with_orders(const std::string& executable, const std::string
 // In the helper: goes on in a child that nobody has to wait for.
 void live_apart();
 
+// As many as the system lets it have. Not for a process that starts programs: they would get the limit, too.
+void use_all_descriptors();
+
 // NAME beside the folder that our own library lies in: libexec/holdfast/NAME. Empty where the library's place is not known.
 std::string helper_program(const std::string& name);
 // Whether it is one of these.

@@ -154,6 +154,7 @@ class Hub::Talk final : public transport::Conversation {
   Process* process_ = nullptr;
   int image_ = 0;  // of that one's
   Process* moves_output_of_ = nullptr;
+  std::shared_ptr<raw::Fd> mover_;  // the socket, of one that moves output
 };
 
 Process* Hub::find(int team, int rank) {
@@ -194,10 +195,11 @@ void Hub::run() {
   set_timer(tick_ms);
   server_.watch(timer_.get(), [this] { return tick(); });
   server_.welcome = [this](raw::Fd& socket, ByteView early) -> std::unique_ptr<transport::Conversation> {
-    auto talk = std::make_unique<Talk>(*this, raw::Fd(raw::fcntl(socket.get(), F_DUPFD_CLOEXEC)));
+    raw::Fd second(raw::fcntl(socket.get(), F_DUPFD_CLOEXEC));
+    if (!second) return nullptr;  // nothing could be said to it
+    auto talk = std::make_unique<Talk>(*this, std::move(second));
     Bytes none;
-    if (!early.empty() && !talk->take(early, none)) return nullptr;
-    return talk;
+    return early.empty() || talk->take(early, none) ? std::move(talk) : nullptr;
   };
   server_.run();
 }
@@ -445,12 +447,12 @@ void Hub::look_whether_gone(int rank) {
 
 void Hub::came_of_output(Talk& talk, const Frame& frame) {
   Process* const process = find(frame.team, int(frame.rank));
-  if (!talk.moves_output_of_ && process) process->guard = raw::Fd(raw::fcntl(talk.socket_.get(), F_DUPFD_CLOEXEC));
+  if (!talk.mover_) talk.mover_ = std::make_shared<raw::Fd>(std::move(talk.socket_));
+  if (!talk.moves_output_of_ && process) process->guard = talk.mover_;
   talk.moves_output_of_ = process;
   if (process) process->output = Process::open;
   deliver_fresh(frame);
-  auto socket = std::make_shared<raw::Fd>(raw::fcntl(talk.socket_.get(), F_DUPFD_CLOEXEC));
-  outlet_->give([socket, stream = frame.subject] {
+  outlet_->give([socket = talk.mover_, stream = frame.subject] {
     Frame taken;
     taken.word = Word::taken, taken.subject = stream;
     (void)send_frame(socket->get(), taken, MSG_DONTWAIT);
@@ -637,7 +639,7 @@ void Hub::kill(int team) {
       waited.push_back({process->handle.get(), POLLIN, 0});
     } else {
       if (process->connected) (void)send_frame(process->socket.get(), end, MSG_DONTWAIT);
-      if (process->guard) (void)send_frame(process->guard.get(), end, MSG_DONTWAIT);
+      if (const auto guard = process->guard.lock()) (void)send_frame(guard->get(), end, MSG_DONTWAIT);
     }
   }
   const int64_t until = now_ms() + 2 * ms_of_s;
@@ -748,6 +750,7 @@ bool Hub::tick() {
   const bool late = now - ticked_ms_ > 4 * tick_ms || is_stopped(started_by_);
   ticked_ms_ = now;
   for (const auto& process : processes_) {
+    let_go_of_ended(*process);
     if (late && !members_->is_lost(process->team)) process->heard_ms = now;
     if (!process->connected || members_->is_over() || members_->is_lost(process->team)) continue;
     // The last look that is within the deadline decides about one that the hub can kill.

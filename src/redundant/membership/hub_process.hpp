@@ -2,9 +2,11 @@
 #pragma once
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -35,9 +37,9 @@ inline bool was_closed(int socket) {
 struct Process {
   int team = 0, rank = 0, pid = 0;
   std::string host, endpoints;
-  raw::Fd socket;  // a second descriptor of its connection
-  raw::Fd handle;  // of the process, where it is on this node
-  raw::Fd guard;   // of the connection of who moves its output, and can end it where it hangs
+  raw::Fd socket;                // a second descriptor of its connection
+  raw::Fd handle;                // of the process, where it is on this node
+  std::weak_ptr<raw::Fd> guard;  // the connection of who moves its output, and can end it where it hangs
   int64_t heard_ms = 0;
   bool connected = true;
   bool is_far = false;    // on another node: what it hears of the hub lets it live until the deadline
@@ -47,6 +49,12 @@ struct Process {
   std::optional<std::string> becomes = {};             // another program, which joins as the same rank
   int image = 0;                                       // how many it was before
 };
+
+// Nobody ends it any more. A job that is long may lose many.
+inline void let_go_of_ended(Process& process) {
+  pollfd ended{process.handle.get(), POLLIN, 0};
+  if (!process.connected && process.handle && ::poll(&ended, 1, 0) == 1) process.handle.reset();
+}
 
 inline void answer_call(const Process& process, const Frame& frame, int64_t told) {
   Frame answer;

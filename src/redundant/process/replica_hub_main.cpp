@@ -40,6 +40,7 @@ int main(int count, char** words) {
     return 2;
   }
   holdfast::service::live_apart();
+  holdfast::service::use_all_descriptors();  // several for each rank
   holdfast::redundant::serve_hub(control, out, err, count > 1 && std::string(words[1]) == "gather" ? gather : holdfast::redundant::Deliver());
   _exit(0);
 }
