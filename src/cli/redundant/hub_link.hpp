@@ -25,7 +25,7 @@ class HubLink {
 
  private:
   raw::Fd control_;
-  redundant::FrameReader reader_{1 << 20};
+  redundant::FrameReader reader_{1 << 26};  // the state of a job of many ranks
 };
 
 }  // namespace holdfast::cli

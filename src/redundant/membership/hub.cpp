@@ -20,6 +20,7 @@
 #include "redundant/membership/awaiting.hpp"
 #include "redundant/membership/child_talks.hpp"
 #include "redundant/membership/complaints.hpp"
+#include "redundant/membership/control.hpp"
 #include "redundant/membership/hub_process.hpp"
 #include "redundant/membership/lease.hpp"
 #include "redundant/membership/likeness.hpp"
@@ -29,6 +30,7 @@
 #include "redundant/membership/output.hpp"
 #include "redundant/membership/own_failures.hpp"
 #include "redundant/membership/shared_pointers.hpp"
+#include "redundant/membership/shown.hpp"
 #include "redundant/membership/starter.hpp"
 #include "redundant/membership/stillness.hpp"
 #include "redundant/membership/written_out.hpp"
@@ -95,7 +97,6 @@ class Hub {
   void look_whether_gone(int rank);
   void tell_who_lives(int rank);
   void say(const std::string& line);
-  uint64_t behind_ms(int team) const;
   void show();
   void finish(int code);
   std::string hosts_of_the_lost() const;
@@ -103,10 +104,10 @@ class Hub {
   void look_whether_done();
   Process* find(int team, int rank);
 
-  raw::Fd control_;
+  Control control_;
   WrittenOut written_out_;
   raw::Fd over_;
-  const int started_by_ = process_behind(control_.get());
+  const int started_by_ = process_behind(control_.descriptor());
   const Deliver deliver_;
   raw::Fd timer_;
   FrameReader orders_{most_payload};
@@ -133,6 +134,7 @@ class Hub {
   uint32_t epoch_ = 0;
   int first_teams_ = 0;
   int64_t ticked_ms_ = 0, deadline_ms_ = 0, finishing_since_ms_ = 0;
+  bool shows_later_ = false;
   std::optional<int> code_;
   transport::Server server_;  // goes first: its clients' ends are told to this object
 };
@@ -168,7 +170,7 @@ bool Hub::begin() {
   std::byte buffer[256];
   std::optional<Frame> first;
   while (!first) {
-    const ssize_t got = recv(control_.get(), buffer, sizeof buffer, 0);
+    const ssize_t got = recv(control_.descriptor(), buffer, sizeof buffer, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0 || !orders_.add(ByteView(buffer, size_t(got)))) return false;
     first = orders_.next();
@@ -179,16 +181,17 @@ bool Hub::begin() {
   members_.emplace(int(first->number), int(first->rank), first->team != 0);
   first_teams_ = int(first->number);
   deadline_ms_ = first->epoch;
-  if (!outlet_->start()) return false;
+  if (!outlet_->start() || !control_.start()) return false;
   Frame answer;
   answer.word = Word::listens;
   answer.payload = bytes_of(server_.listen(transport::Reach(first->subject), agreement(secret)));
-  return send_frame(control_.get(), answer, 0);
+  control_.tell(answer);
+  return true;
 }
 
 void Hub::run() {
   if (!begin()) return;
-  server_.watch(control_.get(), [this] { return obey(); });
+  server_.watch(control_.descriptor(), [this] { return obey(); });
   server_.watch(over_.get(), [] { return false; });
   server_.watch(written_out_.descriptor(), [this] { return look_at_unwritten(); });
   timer_ = raw::Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
@@ -212,7 +215,7 @@ void Hub::set_timer(int first_ms) {
 // False: nobody waits for the job any more.
 bool Hub::obey() {
   std::byte buffer[4096];
-  const ssize_t got = recv(control_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+  const ssize_t got = recv(control_.descriptor(), buffer, sizeof buffer, MSG_DONTWAIT);
   if (got < 0) return errno == EINTR || errno == EAGAIN;
   if (got == 0) {
     follow(members_->hub_is_left());
@@ -274,7 +277,8 @@ void Hub::came(Talk& talk, const Frame& frame) {
   if (frame.word == Word::log_ends) follow(members_->log_ends(std::string(text_of(frame.payload))));
   if (frame.word == Word::note && notes_.size() < most_notes && notes_.emplace(text_of(frame.payload)).second && frame.number == 1)
     say(fmt::format("rank {}: {}", talk.process_->rank, text_of(frame.payload)));
-  if (frame.word != Word::alive || members_->follows(talk.process_->team) >= 0) show();
+  if (frame.word != Word::alive) show();
+  else shows_later_ |= members_->follows(talk.process_->team) >= 0;
 }
 
 // It waits for the answer before it goes on, or ends.
@@ -555,7 +559,7 @@ void Hub::go_on() {
       case Order::say: say(order.line); break;
       case Order::finish: finish(order.code); break;
       case Order::start: start(order); break;
-      case Order::is_alone: (void)send_frame(control_.get(), about_team(Word::is_alone, order.team), 0); break;
+      case Order::is_alone: control_.tell(about_team(Word::is_alone, order.team)); break;
     }
   }
 }
@@ -603,7 +607,7 @@ void Hub::start(const Order& order) {
   for (const int team : order.teams) frame.payload.push_back(std::byte(team));
   const Bytes hosts = bytes_of(hosts_of_the_lost());
   frame.payload.insert(frame.payload.end(), hosts.begin(), hosts.end());
-  (void)send_frame(control_.get(), frame, 0);
+  control_.tell(frame);
 }
 
 // One on another node has ended when its node says so, or when so long ago it heard of the hub last that it has ended itself.
@@ -627,7 +631,7 @@ uint64_t Hub::acting() const {
 
 // What cannot be reached by a signal is asked to end, and so is who stands beside it on its node.
 void Hub::kill(int team) {
-  (void)send_frame(control_.get(), about_team(Word::team_lost, team), 0);
+  control_.tell(about_team(Word::team_lost, team));
   std::vector<pollfd> waited;
   Frame end;
   end.word = Word::end;
@@ -673,40 +677,17 @@ void Hub::say(const std::string& line) {
   outlet_->give([this, line] { written_out_.write_line("holdfast: " + line + "\n"); });
 }
 
-// Of its rank that is the farthest behind.
-uint64_t Hub::behind_ms(int team) const {
-  uint64_t most = 0;
-  for (const auto& process : processes_)
-    if (process->team == team) most = std::max(most, process->behind_ms);
-  return most;
-}
-
 // For `holdfast status --job`.
 void Hub::show() {
   nlohmann::json teams = nlohmann::json::array();
-  for (int team = 0; team < members_->teams(); ++team) {
-    nlohmann::json ranks = nlohmann::json::array();
-    for (const auto& process : processes_)
-      if (process->team == team)
-        ranks.push_back({{"rank", process->rank}, {"process", process->pid}, {"host", process->host}, {"up", process->connected}});
-    teams.push_back({{"team", team}, {"lost", members_->is_lost(team)}, {"ranks", std::move(ranks)}});
-    if (members_->follows(team) >= 0) {
-      teams.back()["follows"] = members_->follows(team);
-      teams.back()["caught_up"] = !members_->stands_by(team);
-      teams.back()["let_go"] = members_->was_let_go(team);
-      teams.back()["behind_ms"] = behind_ms(team);
-    }
-  }
+  for (int team = 0; team < members_->teams(); ++team) teams.push_back(shown(*members_, processes_, team));
   nlohmann::json state{
       {"epoch", epoch_},           {"replicas", first_teams_}, {"lost", members_->lost_teams()}, {"relaunched", members_->started_again()},
       {"over", code_.has_value()}, {"teams", std::move(teams)}};
   if (code_) state["exit_status"] = *code_;
   if (!notes_.empty()) state["notes"] = notes_;
   if (members_->rehearses()) state["differences"] = members_->differences();
-  Frame frame;
-  frame.word = Word::state;
-  frame.payload = bytes_of(state.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  (void)send_frame(control_.get(), frame, 0);
+  control_.show(state.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 // What is still in the pipes of the ranks' output comes first, for a while. A process that the job has left behind may hold one open.
@@ -737,7 +718,8 @@ void Hub::look_whether_done() {
   show();
   Frame done;
   done.word = Word::done, done.number = uint64_t(*code_);
-  (void)send_frame(control_.get(), done, 0);
+  control_.tell(done);
+  control_.wait();
   const uint64_t one = 1;
   (void)raw::write(over_.get(), &one, sizeof one);
 }
@@ -768,6 +750,7 @@ bool Hub::tick() {
   for (const auto& process : processes_)
     if (process->becomes) look_whether_all_become(process->rank);
   follow(members_->judge());
+  if (std::exchange(shows_later_, false)) show();
   look_whether_done();
   return true;
 }
