@@ -90,7 +90,8 @@ bool Ahead::work() {
 void Ahead::fetch_if_missing(const layout::Manifest& manifest) const {
   const layout::Version& version = *manifest.version;
   const LocalFiles::Listed here = files_.listed();
-  if (here.newest(version.file) || here.hidden_number(version.file) || !has_room(files_, manifest.size)) return;
+  const bool is_known = here.newest(version.file) || here.hidden_number(version.file) || here.evicted_number(version.file);
+  if (is_known || !has_room(files_, manifest.size)) return;
   const std::string there = files_.path(State::restored, {version.step, version.rank, version.ranks, 0, version.file});
   const std::string note = note_of(files_, manifest.file_id), at = described(files_, manifest.file_id);
   if (catalog::environment().symlinkat(this_process().c_str(), AT_FDCWD, note.c_str()) != 0) return;

@@ -410,12 +410,22 @@ bool LocalFiles::Listed::is_followed(const LocalFile& copy) const {
   });
 }
 
+uint32_t LocalFiles::Listed::last_evicted(const std::string& file) const {
+  uint32_t last = 0;
+  for (const LocalFile& one : all_)
+    if (one.state == State::evicted && one.name.file == file && one.name.kind == LocalName::of_user) last = std::max(last, one.name.number);
+  return last;
+}
+
+// What is older than a version whose copy gave way is not the newest: that one is in the pool.
 std::optional<LocalFile> LocalFiles::Listed::newest(const std::string& file) const {
   const LocalFile* best = nullptr;
   std::optional<uint32_t> hidden;
+  const uint32_t evicted = last_evicted(file);
   for (const LocalFile& one : all_) {
     if (is_never_seen(one.state) || one.name.file != file || one.name.kind != LocalName::of_user) continue;
     if (one.state == State::hidden) hidden = std::max(hidden.value_or(0), one.name.number);
+    else if (one.of_version() < evicted) continue;
     else if ((!best || best->name.number < one.name.number) && !(one.is_untouched && is_followed(one))) best = &one;
   }
   if (!best || (hidden && *hidden >= best->of_version())) return {};
@@ -431,7 +441,12 @@ std::optional<uint32_t> LocalFiles::Listed::hidden_number(const std::string& fil
   std::optional<uint32_t> number;
   for (const LocalFile& one : all_)
     if (one.state == State::hidden && one.name.file == file) number = std::max(number.value_or(0), one.name.number);
-  return number;
+  return number && *number >= last_evicted(file) ? number : std::nullopt;
+}
+
+std::optional<uint32_t> LocalFiles::Listed::evicted_number(const std::string& file) const {
+  const uint32_t evicted = last_evicted(file);
+  return evicted == 0 || newest(file) || hidden_number(file) ? std::nullopt : std::optional(evicted);
 }
 
 uint32_t LocalFiles::Listed::last_number(const std::string& file) const {
@@ -481,17 +496,22 @@ std::optional<uint64_t> LocalFiles::Listed::last_step(const std::string& file, u
 }
 
 LocalFiles::Seen LocalFiles::Listed::see() const {
-  std::map<std::string, uint32_t> newest, hidden;
+  using Numbers = std::map<std::string, uint32_t>;
+  Numbers newest, hidden, evicted;
   for (const LocalFile& one : all_) {
-    if (is_never_seen(one.state) || one.name.kind != LocalName::of_user) continue;
-    uint32_t& number = (one.state == State::hidden ? hidden : newest)[one.name.file];
+    if ((is_never_seen(one.state) && one.state != State::evicted) || one.name.kind != LocalName::of_user) continue;
+    uint32_t& number = (one.state == State::hidden ? hidden : one.state == State::evicted ? evicted : newest)[one.name.file];
     number = std::max(number, one.of_version());
   }
+  const auto number_in = [](const Numbers& numbers, const std::string& file) {
+    const auto found = numbers.find(file);
+    return found == numbers.end() ? 0 : found->second;
+  };
   Seen seen;
   for (const auto& [file, number] : hidden)
-    if (const auto found = newest.find(file); found == newest.end() || found->second <= number) seen.removed.emplace(file, number);
+    if (std::max(number_in(newest, file), number_in(evicted, file)) <= number) seen.removed.emplace(file, number);
   for (const auto& [file, number] : newest)
-    if (!seen.removed.count(file)) seen.there.insert(file);
+    if (!seen.removed.count(file) && number >= number_in(evicted, file)) seen.there.insert(file);
   return seen;
 }
 

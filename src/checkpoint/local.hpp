@@ -177,6 +177,8 @@ class LocalFiles {
     std::optional<LocalFile> newest(const std::string& file) const;
     // The number that it had where it was removed, and nothing newer has been written; nothing where it was not.
     std::optional<uint32_t> hidden_number(const std::string& file) const;
+    // The number of the version that is to be seen where its copy gave way: it is in the pool. Nothing where what is to be seen is here, or was removed.
+    std::optional<uint32_t> evicted_number(const std::string& file) const;
     // The highest number that the file has had here, hidden and failed ones among them.
     uint32_t last_number(const std::string& file) const;
     // The highest place in the order of writing that any file has had here.
@@ -194,12 +196,14 @@ class LocalFiles {
    private:
     friend class LocalFiles;
     bool is_followed(const LocalFile& copy) const;
-    std::vector<LocalFile> all_;  // in the order of the states
+    uint32_t last_evicted(const std::string& file) const;  // 0: none
+    std::vector<LocalFile> all_;                           // in the order of the states
   };
   Listed listed() const;
   // The same of a listing for this question alone.
   std::optional<LocalFile> newest(const std::string& file) const { return listed().newest(file); }
   std::optional<uint32_t> hidden_number(const std::string& file) const { return listed().hidden_number(file); }
+  std::optional<uint32_t> evicted_number(const std::string& file) const { return listed().evicted_number(file); }
   bool is_hidden(const std::string& file) const { return hidden_number(file).has_value(); }
   uint32_t last_number(const std::string& file) const { return listed().last_number(file); }
   uint64_t last_written() const { return listed().last_written(); }

@@ -260,6 +260,13 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file, boo
   return sight;
 }
 
+// What gave way here was protected before: an older version, or none, is the answer of a look that has missed it.
+Status Checkpoints::State::check_none_is_missed(const File& file, const std::optional<layout::Manifest>& found) const {
+  const auto evicted = patterns.are_single() ? std::nullopt : files.evicted_number(file.path);
+  if (!evicted || (found && number_here(*found->version) >= *evicted)) return {};
+  return Status(Kind::lost, fmt::format("{}: too many of the nodes that keep what was written last are lost, or do not answer", file.path));
+}
+
 Result<Checkpoints::Sight> Checkpoints::State::look_for_file(const File& file, bool fetches) {
   auto here = files.newest(file.path);
   if (here && !may_be_outdated(file, *here)) return Sight{Sight::local, files.path(here->state, here->name)};
@@ -275,6 +282,7 @@ Result<Checkpoints::Sight> Checkpoints::State::look_for_file(const File& file, b
   const bool is_newest = here && (!manifest || !*manifest || number_here(*(*manifest)->version) <= here->of_version());
   if (is_newest) return Sight{Sight::local, files.path(here->state, here->name)};
   if (!manifest) return manifest.status();
+  HF_TRY(check_none_is_missed(file, *manifest));
   if (*manifest && !fetches) {
     const std::string at = checkpoint::described(files, (*manifest)->file_id);
     HF_TRY(files.make());

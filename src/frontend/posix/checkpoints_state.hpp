@@ -108,6 +108,7 @@ struct Checkpoints::State {
   void learn_of_removals(const std::optional<std::string>& file = {});  // of all
   Result<Sight> look_locked(const File& file, bool fetches = true);
   Result<Sight> look_for_file(const File& file, bool fetches);
+  Status check_none_is_missed(const File& file, const std::optional<layout::Manifest>& found) const;
   bool is_no_file(const std::string& path) const;
   Result<Sight> look_to_write(const File& file, int flags, Listed& here);
   Result<catalog::Descriptor> open_seen(const File& file, Sight sight);

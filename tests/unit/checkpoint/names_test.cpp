@@ -499,6 +499,36 @@ TEST_F(CheckpointLocal, a_removed_file_is_hidden_until_it_is_written_anew) {
   EXPECT_FALSE(files->is_hidden("/ck/ck.30.2"));
 }
 
+TEST_F(CheckpointLocal, what_is_older_than_a_version_whose_copy_gave_way_is_not_seen) {
+  const auto state_of = [&] { return files->newest("/ck/ck.30.2") ? std::optional(files->newest("/ck/ck.30.2")->state) : std::nullopt; };
+  put(State::restored, 0);
+  put(State::failed, 1);
+  EXPECT_TRUE(files->evict(put(State::kept, 2)).ok());
+  EXPECT_FALSE(state_of());
+  EXPECT_TRUE(files->see().there.empty());
+  EXPECT_EQ(files->evicted_number("/ck/ck.30.2"), 2u);
+  EXPECT_EQ(files->evicted_number("/ck/ck.30.3"), std::nullopt);
+  put(State::restored, 2);
+  EXPECT_EQ(state_of(), State::restored) << "that version, from the pool";
+  EXPECT_EQ(files->evicted_number("/ck/ck.30.2"), std::nullopt);
+  EXPECT_EQ(files->see().there.size(), 1u);
+  put(State::closed, 3);
+  EXPECT_EQ(state_of(), State::closed);
+}
+
+TEST_F(CheckpointLocal, a_version_whose_copy_gave_way_is_removed_only_after_it_was_written) {
+  EXPECT_TRUE(files->hide(put(State::kept, 1)).ok());
+  const LocalName second = put(State::kept, 2);
+  EXPECT_TRUE(files->evict(second).ok());
+  EXPECT_FALSE(files->newest("/ck/ck.30.2"));
+  EXPECT_FALSE(files->is_hidden("/ck/ck.30.2"));
+  EXPECT_TRUE(files->see().removed.empty());
+  EXPECT_TRUE(files->hide(second).ok());
+  EXPECT_TRUE(files->is_hidden("/ck/ck.30.2"));
+  EXPECT_EQ(files->evicted_number("/ck/ck.30.2"), std::nullopt);
+  EXPECT_EQ(files->see().removed.size(), 1u);
+}
+
 TEST_F(CheckpointLocal, a_writer_is_known_to_the_kernel_whatever_its_descriptor) {
   const LocalName name = put(State::closed, 1);
   const std::string path = files->path(State::closed, name);
