@@ -35,12 +35,12 @@ class Protector {
   // By a second thread beside work() and finish_closed(): a file of a newer checkpoint than what these have in hands, which would have to wait for it. Or
   // small files of it, together. False where there is none.
   bool protect_newer();
-  // Once the attempt is over. False where something is closed that a program still has open to write, or a second thread has some in hands: it may be looked
-  // for again.
+  // Once the attempt is over, or nobody tells any more whether it is. False where something is closed that a program still has open to write, or a second thread
+  // has some in hands: it may be looked for again.
   bool finish_closed();
   // By the first thread.
   bool is_second_at_work() const;
-  // Nothing more comes, and no second thread is left: what is left is not protected. False where that, or anything before, has failed.
+  // The attempt is over, nothing more comes, and no second thread is left: what is left is not protected. False where that, or anything before, has failed.
   bool end();
 
  private:

@@ -15,6 +15,8 @@ inline constexpr const char* run_variable = "HOLDFAST_CHECKPOINT_RUN";
 // A host, and the name that the user has given to it as a node.
 inline constexpr const char* node_variable = "HOLDFAST_NODE";
 inline constexpr const char* team_variable = "HOLDFAST_CHECKPOINT_TEAM";  // of a redundant job: which team of it a process is in
+// What `run` says to a protector, behind its orders, when the attempt is over.
+inline constexpr char attempt_is_over = '.';
 
 struct Run {
   std::string id;           // 16 hex digits

@@ -207,6 +207,33 @@ for child in os.popen("ps -o pid=,comm= --ppid " + run):
         self.assertIn("attempt 2 begins with checkpoint 2", done.stderr)
         self.assertEqual(self.states()[3], "whole")
 
+    def test_a_protector_whose_way_breaks_does_not_end_the_attempt(self):
+        """It is reached through a program that is killed while a child has the file open, and so is ssh when its connection breaks."""
+        there = self.path("there")
+        with open(there, "w") as script:
+            script.write('#!/bin/sh\nnode=$1; shift\ncase "$node $*" in "far "*protector*) sh -c "echo \\$\\$ >> way; exec cat" | sh -c "$*"; exit;; esac\nexec sh -c "$*"\n')
+        os.chmod(there, 0o755)
+        with open(self.path("program.py"), "w") as program:
+            program.write("""
+import os, signal, subprocess, time
+def ways(least):
+    while not os.path.exists("way") or len(open("way").readlines()) < least: time.sleep(0.05)
+    return [int(line) for line in open("way")]
+with open("ck/ck.1.0", "w") as file:
+    file.write("whole")
+    child = subprocess.Popen(["sleep", "1000"], stdout=file)
+os.kill(ways(1)[0], signal.SIGKILL)
+ways(2)
+child.kill(), child.wait()
+""")
+        self.env |= {"PMI_RANK": "0", "PMI_SIZE": "1"}
+        done = self.holdfast("run", "--local", self.path("disk-{node}"), "--hosts", f"{os.uname().nodename.split('.')[0]},b,far", "--with", f"{there} {{node}}",
+                             "--protect", "rs:2+1", "--checkpoint", "ck/ck.{step}.{rank}", "--library", "posix", "--",
+                             "env", "SLURMD_NODENAME=far", "python3", "program.py")
+        self.assertRegex(done.stderr, "the protector of node far has ended( with 3)?; it is started anew")
+        self.assertIn("checkpoint 1 is whole", done.stderr)
+        self.assertEqual(self.read("ck/ck.1.0"), "whole")
+
     def test_a_job_that_wrote_some_and_made_none_whole_says_so_and_keeps_them(self):
         done = self.run_job("[ $RANK = 1 ] || echo half > ck/ck.10.0", "--drain", "none", ranks=2, expect=123)
         self.assertIn("no checkpoint is whole: of the 2 files of checkpoint 10 1 are protected", done.stderr)

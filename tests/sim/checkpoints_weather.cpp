@@ -69,8 +69,9 @@ void CheckpointsWorld::revive_protectors() {
   if (!one_in(2)) return;
   std::vector<int> dead;
   for (const ProtectorOf& one : protectors_)
-    if (!*one.over && schedule_.is_dead(one.process) && is_up(one.node)) dead.push_back(one.node);
-  std::erase_if(protectors_, [this](const ProtectorOf& one) { return !*one.over && schedule_.is_dead(one.process) && is_up(one.node); });
+    if (*one.over == Ending::not_yet && schedule_.is_dead(one.process) && is_up(one.node)) dead.push_back(one.node);
+  std::erase_if(protectors_,
+                [this](const ProtectorOf& one) { return *one.over == Ending::not_yet && schedule_.is_dead(one.process) && is_up(one.node); });
   for (const int node : dead) start_protector(node), count(Did::protectors_revived);
 }
 

@@ -325,20 +325,20 @@ void CheckpointsWorld::start_protectors() {
 }
 
 void CheckpointsWorld::start_protector(int node) {
-  auto over = std::make_shared<bool>(false);
+  auto over = std::make_shared<Ending>(Ending::not_yet);
   const auto body = [this, over, node, run = run_] {
     checkpoint::Protector protector(settings_, run, site_.disks[size_t(node)].address, [this, node](const std::string& sentence) {
       note(fmt::format("n{}: {}", node + 1, sentence));
       count(Did::failed_by_name, sentence.find("is not protected") != std::string::npos);
     });
     if (!protector.begin()) return;
-    for (uint32_t looks = 0; !*over && !Schedule::dead(); ++looks) {
+    for (uint32_t looks = 0; *over == Ending::not_yet && !Schedule::dead(); ++looks) {
       const bool may_seal = is_shared() && looks % 8 == 0;
       if (looks < most_renewals || may_seal || entries(node, checkpoint::State::closed, run.attempt) > 0) protector.work();
       Schedule::yield(true);
     }
     for (int look = 0; look < 3 && !Schedule::dead() && !protector.finish_closed(); ++look) Schedule::yield(true);
-    (void)protector.end();
+    if (*over == Ending::told) (void)protector.end();
   };
   protectors_.push_back({node, schedule_.add(body), over});
   at_[protectors_.back().process] = node;
@@ -350,7 +350,7 @@ void CheckpointsWorld::start_protector(int node) {
 // The nodes whose protectors have died, and were not started anew.
 std::vector<std::string> CheckpointsWorld::end_protectors(bool waits) {
   std::vector<std::string> unknown;
-  for (ProtectorOf& one : protectors_) *one.over = true;
+  for (ProtectorOf& one : protectors_) *one.over = waits ? Ending::told : Ending::cut_off;
   if (!waits) return count(Did::late_protectors, protectors_.size()), unknown;
   while (std::any_of(protectors_.begin(), protectors_.end(), [this](const ProtectorOf& one) { return !schedule_.has_ended(one.process); }))
     Schedule::yield(true);

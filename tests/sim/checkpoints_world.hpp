@@ -169,9 +169,10 @@ class CheckpointsWorld {
     std::set<std::string> paths;  // what it has read or written in this attempt, and not removed since
     uint64_t last_write = 0;
   };
+  enum class Ending { not_yet, told, cut_off };  // of an attempt, for a protector; the latter where `run` was killed
   struct ProtectorOf {
     int node = 0, process = -1;
-    std::shared_ptr<bool> over;
+    std::shared_ptr<Ending> over;
   };
 
   uint64_t random(uint64_t below) { return random_() % below; }

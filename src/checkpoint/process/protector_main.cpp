@@ -1,6 +1,7 @@
 // The process that protects what one node's programs have closed: one for each node of an attempt, beside the node's agent. Its standard input
 // begins with its orders: the node's address, then the settings and the run as variables. Each is ended by a zero, and an empty one is the last. It
-// is held by `holdfast run`: at its end the attempt is over, and what is closed by then is protected before this process ends.
+// is held by `holdfast run`, which says a word when the attempt is over. What is closed by then is protected before this process ends. So it is at
+// the end of the input without a word. Then the way from `run` has broken, or `run` was killed, and programs may go on.
 #include <poll.h>
 #include <signal.h>
 #include <sys/inotify.h>
@@ -33,16 +34,22 @@ using namespace holdfast::checkpoint;
 constexpr int background = 10;       // nice(2)
 constexpr int look_every_ms = 200;   // for files whose last writer has gone, of which nothing tells
 constexpr int patience_at_end = 25;  // looks
+constexpr int cut_off_code = 3;      // `run` takes it for a protector that has died
 
 void say_sentence(const std::string& sentence) { say("holdfast: {}\n", sentence); }
 
-// Waits until something may be to do, where nothing is. True at the end of standard input.
-bool is_over(int watch, bool busy) {
+enum class Heard { nothing, attempt_is_over, cut_off };
+
+// Waits until something may be to do, where nothing is.
+Heard hear(int watch, bool busy) {
   pollfd waits[] = {{STDIN_FILENO, POLLIN, 0}, {watch, POLLIN, 0}};
-  if (poll(waits, 2, busy ? 0 : look_every_ms) <= 0) return false;
+  if (poll(waits, 2, busy ? 0 : look_every_ms) <= 0) return Heard::nothing;
   char said[4096];
   if (waits[1].revents) (void)!read(watch, said, sizeof said);
-  return waits[0].revents && read(STDIN_FILENO, said, sizeof said) <= 0;
+  if (!waits[0].revents) return Heard::nothing;
+  char word = 0;
+  if (read(STDIN_FILENO, &word, 1) <= 0) return Heard::cut_off;
+  return word == attempt_is_over ? Heard::attempt_is_over : Heard::nothing;
 }
 
 // A newer checkpoint does not wait for an older one, or for what is made anew: then there are two threads at work.
@@ -82,13 +89,16 @@ int serve(Protector protector, const std::string& own) {
   }
   const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   (void)inotify_add_watch(watch, (protector.files().directory() + "/" + state_name(State::closed)).c_str(), IN_MOVED_TO | IN_CREATE);
+  Heard heard = Heard::nothing;
   {
     const SecondHand second(protector);
-    for (bool busy = false; !is_over(watch, busy);) busy = protector.work();
+    for (bool busy = false; (heard = hear(watch, busy)) == Heard::nothing;) busy = protector.work();
     // What the second one has in hands may be the last of a checkpoint, and its list of files is to be protected too.
     for (int looks = 0; looks < patience_at_end && !protector.finish_closed(); looks += !protector.is_second_at_work())
       (void)poll(nullptr, 0, look_every_ms);
   }
+  // What programs still have open is whole when they close it: another protector sees to that.
+  if (heard == Heard::cut_off) return cut_off_code;
   return protector.end() ? 0 : 1;
 }
 

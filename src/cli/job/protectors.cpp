@@ -38,7 +38,8 @@ std::string orders_for(const std::string& address, const checkpoint::Run& run, c
 
 // All of it is in the pipe before anybody reads: nobody waits for a node that does not answer.
 bool give(const raw::Fd& pipe, const std::string& orders) {
-  (void)::fcntl(pipe.get(), F_SETPIPE_SZ, int(std::max<size_t>(orders.size(), 64 << 10)));
+  const size_t room = orders.size() + sizeof(checkpoint::attempt_is_over);
+  (void)::fcntl(pipe.get(), F_SETPIPE_SZ, int(std::max<size_t>(room, 64 << 10)));
   return ::fcntl(pipe.get(), F_SETFL, O_NONBLOCK) == 0 && ::write(pipe.get(), orders.data(), orders.size()) == ssize_t(orders.size());
 }
 
@@ -157,13 +158,19 @@ std::vector<Status> Protectors::revive() {
   return remarks;
 }
 
+// By a word. The end of its input alone may be that of the way to it, and the job goes on.
+void Protectors::let_end(One& one) {
+  if (one.held) (void)!::write(one.held.get(), &checkpoint::attempt_is_over, sizeof(checkpoint::attempt_is_over));
+  one.held.reset();
+}
+
 std::vector<std::string> Protectors::finish() {
   constexpr std::chrono::milliseconds step(20), ask_every(1000);
   std::vector<std::string> failed;
   {
     std::lock_guard lock(mutex_);
     finishing_ = true;
-    for (One& one : all_) one.held.reset();
+    for (One& one : all_) let_end(one);
   }
   const auto is_done = [&](One& one) {
     if (!has_ended(one)) return false;
@@ -171,7 +178,7 @@ std::vector<std::string> Protectors::finish() {
     const bool died = !one.status || WIFSIGNALED(*one.status) || WEXITSTATUS(*one.status) > 1;
     if (died && !one.killed && !std::exchange(one.is_last, true) && is_to_be_had(one)) {
       say("holdfast: {}\n", begin_anew(one).sentence());
-      one.held.reset();
+      let_end(one);
       if (one.process > 0) return false;
     }
     if (died && !one.killed) died_.push_back(one.node);

@@ -41,6 +41,7 @@ class Protectors {
   };
   static bool has_ended(One& one);
   static bool is_to_be_had(const One& one);
+  static void let_end(One& one);
   Status begin(One& one) const;
   Status begin_anew(One& one) const;
   void give_up_if_lost(One& one) const;
