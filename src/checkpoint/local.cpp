@@ -285,9 +285,9 @@ Status LocalFiles::hide(const LocalName& name) const {
   return put_into(State::hidden, [&] { return catalog::make_file(path(State::hidden, name), 0600); });
 }
 
-Status LocalFiles::evict(const LocalName& name) const {
+Status LocalFiles::evict(const LocalName& name, State from) const {
   HF_TRY(put_into(State::evicted, [&] { return catalog::make_file(path(State::evicted, name), 0600); }));
-  return catalog::unlink_file(path(State::kept, name));
+  return catalog::unlink_file(path(from, name));
 }
 
 // What stays the same of a file while it is open: its step and its place in the order may change.

@@ -149,8 +149,8 @@ class LocalFiles {
   std::string why(const LocalName& name) const;                         // empty where nothing was said
   void forget_why(const LocalName& name) const;
   Status hide(const LocalName& name) const;
-  // The copy of a protected one goes, and its name stays known. Who has it open reads on.
-  Status evict(const LocalName& name) const;
+  // The copy of one that is protected, or is on its way elsewhere, goes, and its name stays known. Who has it open reads on.
+  Status evict(const LocalName& name, State from = State::kept) const;
   // A version that could not be read, by its id, and why.
   Status note_unread(const std::string& file_id, const std::string& why) const;
 

@@ -87,7 +87,18 @@ Status Protector::fail_all_of_before() {
       const Status failed = files_.move(name, state, State::failed);
       if (!failed && failed.kind() != Kind::not_found) return failed;
     }
+  HF_TRY(forget_copies_of_before());
   return files_.note_boot();
+}
+
+// Nobody has synced them: versions are on the disks, and their copies may be there in part only. What is opened comes from the nodes then.
+Status Protector::forget_copies_of_before() const {
+  for (const State state : {State::kept, State::twin, State::restored})
+    for (const LocalName& name : files_.list(state)) {
+      const Status gone = state == State::restored ? catalog::unlink_file(files_.path(state, name)) : files_.evict(name, state);
+      if (!gone && gone.kind() != Kind::not_found) return gone;
+    }
+  return {};
 }
 
 bool Protector::work() {

@@ -26,7 +26,8 @@ class Protector {
   // Of node `own`, an address of the run. `say` is told sentences for the user.
   Protector(Settings settings, Run run, const std::string& own, std::function<void(const std::string&)> say);
 
-  // The directories. Where the node was started anew in this attempt, what was not protected has failed. Not ok: the node cannot keep checkpoints.
+  // The directories. Where the node was started anew in this attempt, what was not protected has failed, and copies of what was are gone. Not ok: the node
+  // cannot keep checkpoints.
   Status begin();
   const LocalFiles& files() const { return files_; }
   // One look: all that is closed, by everybody; then, where nothing of it is left, one of those that are to be made anew. True where it was one of these:
@@ -74,6 +75,7 @@ class Protector {
   Status complete(const LocalName& name) const;
   void fail(const LocalName& name, const Status& status);
   Status fail_all_of_before();
+  Status forget_copies_of_before() const;
   void say_why(const LocalName& name, const Status& status);
   bool is_new(uint64_t step, const std::string& cause);
 
