@@ -69,6 +69,12 @@ bool CheckpointsWorld::was_removed(const std::vector<std::string>& paths) {
   });
 }
 
+// It was drained while some ranks had written their files again. Where a writer died then, nobody need begin with it.
+static bool may_be_of_two_times(const checkpoint::DrainedCheckpoint& record) {
+  return std::any_of(record.files.begin(), record.files.end(),
+                     [&](const checkpoint::DrainedFile& one) { return one.number() != record.files.front().number(); });
+}
+
 // The newest of which a node that is reached has a record, and of which the files are as the drain has left them.
 std::optional<CheckpointsModel::Round> CheckpointsWorld::newest_drained() {
   std::optional<CheckpointsModel::Round> newest;
@@ -85,7 +91,7 @@ std::optional<CheckpointsModel::Round> CheckpointsWorld::newest_drained() {
       for (const checkpoint::DrainedFile& one : record->files) paths.push_back(one.path);
       const auto round = plain_round(paths);
       if (!round) found(fmt::format("step {} of attempt {} is called drained, and is not", record->step, text_of(record->attempt)));
-      else if (!was_removed(paths) && (!newest || *newest < *round)) newest = round;
+      else if (!was_removed(paths) && !may_be_of_two_times(*record) && (!newest || *newest < *round)) newest = round;
     }
   }
   return newest;

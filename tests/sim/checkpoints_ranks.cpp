@@ -179,6 +179,7 @@ bool CheckpointsWorld::update_one(RankOf& rank, const std::string& path) {
   const uint64_t number = model_.begin_update(last, part, random_);
   if (const auto name = newest_name(rank.node, path)) model_.name(number, name_key(rank, *name));
   CheckpointsModel::Write& write = model_.write(number);
+  if (!calm_ && one_in(20)) schedule_.kill_after(rank.process, int64_t(1 + random(6))), count(Did::ranks_killed), ++deaths_;  // while others go on
   const auto put = [&](size_t offset, size_t bytes) {
     return catalog::environment().pwrite(fd, write.content.data() + offset, bytes, offset) == ssize_t(bytes) && !Schedule::dead();
   };
