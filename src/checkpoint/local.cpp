@@ -189,8 +189,10 @@ Result<bool> LocalFiles::was_started_anew() const {
   return now && (before ? *before != *now : has_any);
 }
 
+// Of programs. Empty ones may have been put here by other nodes before anybody made the directories.
 bool LocalFiles::has_files() const {
-  return std::any_of(std::begin(all_states), std::end(all_states), [this](State state) { return !list(state).empty(); });
+  const auto is_note = [](State state) { return state == State::hidden || state == State::dropped || state == State::evicted; };
+  return std::any_of(std::begin(all_states), std::end(all_states), [&](State state) { return !is_note(state) && !list(state).empty(); });
 }
 
 std::string LocalFiles::scratch() const {

@@ -53,7 +53,7 @@ class CheckpointDrains(CheckpointTest):
         self.assert_one_sentence(refused.stderr, "does not lie below this directory")
 
     def test_one_that_is_plain_and_gone_from_the_nodes_is_said_to_be(self):
-        self.run_job("for s in 1 2 3; do echo $s > ck/ck.$s.0; " + self.until("$s *whole") + "; done; " + self.until("1 *drained"), "--drain", "every:1", "--keep", "1")
+        self.run_job(f"{self.written(1)}; {PLAIN.format(1)}; {self.written(2, 3)}; {self.until('1 *drained')}", "--drain", "every:1", "--keep", "1")
         self.assert_one_sentence(self.holdfast("checkpoints", "--drain", "1", expect=3).stderr, "checkpoint 1 is drained", "plain at its paths")
 
     def test_before_the_batch_system_ends_the_job_the_newest_is_drained(self):

@@ -138,6 +138,17 @@ TEST_F(ProtectorAnew, whose_note_was_lost_with_the_power_protects_nothing_of_bef
   EXPECT_EQ(count(State::kept), 1u);
 }
 
+// Its node has a file that nobody there has written, and no note of when it was up.
+TEST_F(ProtectorAnew, after_a_note_of_another_node_protects_all) {
+  const LocalFiles files("/n1", run.id, run.attempt);
+  ASSERT_TRUE(catalog::make_with_parents(files.directory_of(State::dropped)).ok());
+  ASSERT_TRUE(catalog::make_file(files.path(State::dropped, LocalName{1, 0, 1, 1, "/data/ck.1.0"}), 0600).ok());
+  write("/data/ck.2.0");
+  begin().work();
+  EXPECT_EQ(count(State::kept), 1u);
+  EXPECT_EQ(said, "");
+}
+
 TEST_F(ProtectorAnew, on_a_node_that_stayed_up_protects_all) {
   write("/data/ck.1.0");
   (void)begin();
