@@ -11,7 +11,7 @@ namespace holdfast::target {
 namespace {
 
 // So long an agent keeps a session with locks, less what a connection takes.
-constexpr auto patience = std::chrono::milliseconds(4000), pause = std::chrono::milliseconds(50);
+constexpr auto patience = std::chrono::milliseconds(4000), between_tries = std::chrono::milliseconds(50);
 
 class LinkLine final : public AgentLine {
  public:
@@ -35,7 +35,7 @@ class LinkLine final : public AgentLine {
 OpenLine line_to(const std::string& endpoints, const transport::Agreement& agreement, uint64_t connect_ms, uint64_t answer_ms) {
   const auto was_elsewhere = std::make_shared<std::atomic<bool>>(false);
   return [=]() -> Result<std::unique_ptr<AgentLine>> {
-    for (const auto end = std::chrono::steady_clock::now() + patience;; std::this_thread::sleep_for(pause)) {
+    for (const auto end = std::chrono::steady_clock::now() + patience;; std::this_thread::sleep_for(between_tries)) {
       auto line = std::make_unique<LinkLine>();
       Status status = line->connect(endpoints, agreement, connect_ms, answer_ms);
       if (status.ok()) {
