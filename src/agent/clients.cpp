@@ -119,6 +119,7 @@ Clients::Ending Clients::wait_for_bytes(Client& client) {
   }
 }
 
+// Who does not go on in time holds memory no longer. It may have been stopped, as by a batch system, and comes back to its session when it is awake.
 Clients::Ending Clients::wait_for(const Client& client, short event) {
   const auto slice = std::min(limits_.stalled_before_others, limits_.stalled);
   for (auto waited = slice;; waited += slice) {
@@ -126,7 +127,8 @@ Clients::Ending Clients::wait_for(const Client& client, short event) {
     const int ready = poll(&wait, 1, int(slice.count()));
     if (ready > 0) return Ending::none;
     if (ready < 0 && again(errno)) continue;
-    if (ready < 0 || waited >= limits_.stalled) return Ending::hung_up;
+    if (ready < 0) return Ending::hung_up;
+    if (waited >= limits_.stalled) return Ending::stalled;
     std::lock_guard lock(mutex_);
     if (client.memory && client.memory->moving.is_waited_for()) return Ending::stalled;
   }

@@ -128,6 +128,23 @@ class MemoryOfClients : public testing::Test {
     request.op = uint16_t(AgentOp::write), request.number = ++client.number, request.handle = client.handle, request.bulk_bytes = unit;
     client.send(request, "abc", 3);
   }
+  // Client `number`, which has been hung up on in its last request, connects again and writes.
+  void goes_on(Raw& one, int number) {
+    one.fd = connect();
+    const auto id = id_of(number);
+    target::AgentRequest request;
+    request.op = uint16_t(AgentOp::begin), request.flags = 1, request.bulk_bytes = sizeof id;
+    one.send(request, id.data(), sizeof id);
+    const auto found = one.answer();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(Kind(found->kind), Kind::ok);
+    ASSERT_EQ(found->value, one.number - 1) << "its session is there, and that write was not carried out";
+    request = {};
+    request.op = uint16_t(AgentOp::write), request.number = one.number, request.handle = one.handle, request.bulk_bytes = unit;
+    const Bytes whole(unit, std::byte('s'));
+    one.send(request, whole.data(), whole.size());
+    EXPECT_EQ(one.answer()->kind, 0);
+  }
   // The first one that is, within seconds.
   static std::vector<Raw>::iterator hung_up(std::vector<Raw>& clients) {
     std::vector<pollfd> look;
@@ -162,20 +179,16 @@ TEST_F(MemoryOfClients, who_stops_in_mid_request_while_others_wait_is_reset_and_
   ASSERT_TRUE(write_unit(*object, 'f').ok());
   const auto one = hung_up(slow);
   ASSERT_NE(one, slow.end());
-  one->fd = connect();
-  const auto id = id_of(1 + int(one - slow.begin()));
-  target::AgentRequest request;
-  request.op = uint16_t(AgentOp::begin), request.flags = 1, request.bulk_bytes = sizeof id;
-  one->send(request, id.data(), sizeof id);
-  const auto found = one->answer();
-  ASSERT_TRUE(found);
-  EXPECT_EQ(Kind(found->kind), Kind::ok);
-  ASSERT_EQ(found->value, one->number - 1) << "its session is there, and that write was not carried out";
-  request = {};
-  request.op = uint16_t(AgentOp::write), request.number = one->number, request.handle = one->handle, request.bulk_bytes = unit;
-  const Bytes whole(unit, std::byte('s'));
-  one->send(request, whole.data(), whole.size());
-  EXPECT_EQ(one->answer()->kind, 0);
+  goes_on(*one, 1 + int(one - slow.begin()));
+}
+
+TEST_F(MemoryOfClients, who_was_stopped_in_mid_request_for_long_may_go_on) {
+  begin(milliseconds(200), milliseconds(200));
+  std::vector<Raw> slow;
+  begin_write(slow.emplace_back(raw_client(1)));
+  ASSERT_NE(hung_up(slow), slow.end());
+  std::this_thread::sleep_for(milliseconds(300));
+  goes_on(slow[0], 1);
 }
 
 TEST_F(MemoryOfClients, who_does_not_take_its_answer_while_others_wait_is_reset) {
