@@ -207,17 +207,27 @@ namespace {
 
 struct LocalPaths {
   std::string copy, twin, evicted, memory;
+  std::vector<std::string> restored;  // of it, and of what the attempt began with in its place
 };
 
-std::optional<LocalPaths> local_paths_of(const layout::Version& version) {
+std::optional<LocalPaths> local_paths_of(const layout::Version& version, const layout::Attempt& attempt_now) {
+  const auto in = [&](State state, const Result<std::string>& name) {
+    return fmt::format("{}/{}/{}", directory_of_attempt(version.run, version.attempt), state_name(state), *name);
+  };
   const auto name = encode(name_of(version));
   if (!name) return {};
-  const auto in = [&](State state) { return fmt::format("{}/{}/{}", directory_of_attempt(version.run, version.attempt), state_name(state), *name); };
-  return LocalPaths{in(State::kept), in(State::twin), in(State::evicted), in(State::dropped)};
+  LocalPaths paths{in(State::kept, name), in(State::twin, name), in(State::evicted, name), in(State::dropped, name), {}};
+  if (version.attempt != attempt_now || version.is_single()) return paths;
+  LocalName restored{version.step, version.rank, version.ranks, version.number, version.file, version.written, version.turn};
+  if (const auto of_it = encode(restored)) paths.restored.push_back(in(State::restored, of_it));
+  restored.number = 0, restored.written = 0, restored.turn = 0;
+  if (const auto before = encode(restored)) paths.restored.push_back(in(State::restored, before));
+  return paths;
 }
 
 // On a full disk the copy has to go first. Where there is a twin its name is remembered as well.
 Status drop_local(target::Target& target, const LocalPaths& paths, bool remembers) {
+  for (const std::string& restored : paths.restored) (void)target.remove(restored);
   const bool was_twin = target.remove(paths.twin).ok();
   (void)target.remove(paths.evicted);
   if (!remembers && !was_twin) return target.remove(paths.copy);
@@ -237,7 +247,7 @@ Status drop(std::span<const layout::Manifest> stored_together, const layout::Att
     if (!member.usable()) continue;
     std::vector<std::pair<LocalPaths, bool>> all;  // and whether it is remembered
     for (const layout::Manifest& one : stored_together)
-      if (auto paths = local_paths_of(*one.version)) {
+      if (auto paths = local_paths_of(*one.version, attempt_now)) {
         const bool remembers = one.version->attempt == attempt_now && one.file_id.ends_with(catalog::digits_of_node(member.path));
         all.emplace_back(std::move(*paths), remembers);
       }

@@ -70,6 +70,9 @@ bool take(std::string_view& text, Number& into, std::string_view behind) {
   return true;
 }
 
+// A note that another rank gives the number to what it writes; else of what was there.
+bool is_announced(const LocalName& name) { return is_of_another_rank(name) && name.written == 0; }
+
 bool is_never_seen(State state) { return state == State::torn || state == State::together || state == State::dropped || state == State::evicted; }
 
 }  // namespace
@@ -419,15 +422,23 @@ uint32_t LocalFiles::Listed::last_evicted(const std::string& file) const {
   return last;
 }
 
-// What is older than a version whose copy gave way is not the newest: that one is in the pool.
+uint32_t LocalFiles::Listed::last_dropped(const std::string& file) const {
+  uint32_t last = 0;
+  for (const LocalFile& one : all_)
+    if (one.state == State::dropped && one.name.file == file && one.name.kind == LocalName::of_user && !is_announced(one.name))
+      last = std::max(last, one.name.number);
+  return last;
+}
+
+// What is older than a version that gave way is not the newest: that one is in the pool, or nowhere any more.
 std::optional<LocalFile> LocalFiles::Listed::newest(const std::string& file) const {
   const LocalFile* best = nullptr;
   std::optional<uint32_t> hidden;
-  const uint32_t evicted = last_evicted(file);
+  const uint32_t gone = std::max(last_evicted(file), last_dropped(file));
   for (const LocalFile& one : all_) {
     if (is_never_seen(one.state) || one.name.file != file || one.name.kind != LocalName::of_user) continue;
     if (one.state == State::hidden) hidden = std::max(hidden.value_or(0), one.name.number);
-    else if (one.of_version() < evicted) continue;
+    else if (one.of_version() < gone) continue;
     else if ((!best || best->name.number < one.name.number) && !(one.is_untouched && is_followed(one))) best = &one;
   }
   if (!best || (hidden && *hidden >= best->of_version())) return {};
@@ -499,10 +510,12 @@ std::optional<uint64_t> LocalFiles::Listed::last_step(const std::string& file, u
 
 LocalFiles::Seen LocalFiles::Listed::see() const {
   using Numbers = std::map<std::string, uint32_t>;
-  Numbers newest, hidden, evicted;
+  Numbers newest, hidden, evicted, dropped;
   for (const LocalFile& one : all_) {
-    if ((is_never_seen(one.state) && one.state != State::evicted) || one.name.kind != LocalName::of_user) continue;
-    uint32_t& number = (one.state == State::hidden ? hidden : one.state == State::evicted ? evicted : newest)[one.name.file];
+    if (one.name.kind != LocalName::of_user) continue;
+    if (one.state == State::dropped ? is_announced(one.name) : is_never_seen(one.state) && one.state != State::evicted) continue;
+    Numbers& numbers = one.state == State::hidden ? hidden : one.state == State::evicted ? evicted : one.state == State::dropped ? dropped : newest;
+    uint32_t& number = numbers[one.name.file];
     number = std::max(number, one.of_version());
   }
   const auto number_in = [](const Numbers& numbers, const std::string& file) {
@@ -513,7 +526,7 @@ LocalFiles::Seen LocalFiles::Listed::see() const {
   for (const auto& [file, number] : hidden)
     if (std::max(number_in(newest, file), number_in(evicted, file)) <= number) seen.removed.emplace(file, number);
   for (const auto& [file, number] : newest)
-    if (!seen.removed.count(file) && number >= number_in(evicted, file)) seen.there.insert(file);
+    if (!seen.removed.count(file) && number >= std::max(number_in(evicted, file), number_in(dropped, file))) seen.there.insert(file);
   return seen;
 }
 

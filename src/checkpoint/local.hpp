@@ -197,6 +197,7 @@ class LocalFiles {
     friend class LocalFiles;
     bool is_followed(const LocalFile& copy) const;
     uint32_t last_evicted(const std::string& file) const;  // 0: none
+    uint32_t last_dropped(const std::string& file) const;  // the same
     std::vector<LocalFile> all_;                           // in the order of the states
   };
   Listed listed() const;

@@ -61,6 +61,11 @@ class CheckpointsModel {
     return std::any_of(writes_.begin(), writes_.end(),
                        [&](const Write& one) { return one.round.first == start && one.path == path && one.rank != rank; });
   }
+  // Of that file, in that start of the job; null where nobody has written it.
+  const Write* last_of(uint64_t start, const std::string& path) const {
+    const auto one = std::find_if(writes_.rbegin(), writes_.rend(), [&](const Write& w) { return w.round.first == start && w.path == path; });
+    return one == writes_.rend() ? nullptr : &*one;
+  }
   Write& write(uint64_t number) { return writes_[number - 1]; }
   // Whose bytes these are, all of them; null where nobody has written that.
   const Write* who_wrote(const Bytes& bytes) const {

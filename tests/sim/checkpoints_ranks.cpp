@@ -67,7 +67,26 @@ void CheckpointsWorld::write_all_of(RankOf& rank, uint64_t round, uint64_t step)
     if (updates_ && !is_of_all() && !update_one(rank, path)) return;
   }
   if (may_remove() && one_in(5)) remove_one(rank);
+  if (!is_shared() && !is_together() && !Schedule::dead()) read_again(rank, round);
   rank.ended_well = !Schedule::dead();
+}
+
+// What it has written itself, some rounds ago: that, or nothing where it gave way, and never what was there before.
+void CheckpointsWorld::read_again(RankOf& rank, uint64_t round) {
+  if (rank.paths.empty()) return;
+  const std::string& path = *std::next(rank.paths.begin(), long(round % rank.paths.size()));
+  const CheckpointsModel::Write* const last = model_.last_of(attempts_.size(), path);
+  if (!last || last->rank != rank.number || !last->complete) return;
+  const auto file = rank.front->match(path);
+  const auto sight = file ? rank.front->look(*file) : Result<Front::Sight>(Status(Kind::io, "no match"));
+  if (Schedule::dead() || !sight || sight->what == Front::Sight::absent) return;
+  const auto bytes = bytes_at(sight->what == Front::Sight::local ? sight->path : path);
+  if (Schedule::dead() || !bytes) return;
+  const CheckpointsModel::Write* const write = model_.who_wrote(*bytes);
+  if (write != last)
+    found(fmt::format("{} was written as number {}, and reads as {}", path, last->number,
+                      write ? std::to_string(write->number) : model_.likeness(*bytes)));
+  count(Did::files_read_again);
 }
 
 // Programs remove what they think they need no more, and sometimes what they are about to write anew. It is gone from then on for this program, in

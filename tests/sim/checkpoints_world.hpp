@@ -52,6 +52,7 @@ enum class Did : uint8_t {
   files_updated,
   files_closed_in_part,
   files_read_to_update,
+  files_read_again,
   failed_by_name,
   drained,
   begun_from_plain_files,
@@ -103,6 +104,7 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "files updated",
                                             "files that were closed though they could not be written",
                                             "files that were opened to be updated, and read",
+                                            "files that were read again by who wrote them",
                                             "files that failed by name",
                                             "checkpoints drained",
                                             "attempts that began with a drained checkpoint",
@@ -264,6 +266,7 @@ class CheckpointsWorld {
   // A step whose files are all gone is none. What others are just writing is not removed.
   bool may_remove() const { return !(calm_ && is_rolled()) && !is_of_all(); }
   void remove_one(RankOf& rank);
+  void read_again(RankOf& rank, uint64_t round);
   CheckpointsModel::Key name_key(const RankOf& rank, const checkpoint::LocalName& name) const;
   void read_beginning(RankOf& rank);
   void check_listing(RankOf& rank);
