@@ -48,6 +48,15 @@ class CheckpointListings(CheckpointTest):
             """ + self.ways(), "--keep", "9")
         self.assertEqual(self.assert_all_show(["ck.1.0", "ck.3.0", "ck.4.0", "plain"]), ["4", "6", "0"])
 
+    def test_runs_are_told_apart_by_where_their_files_lie(self):
+        self.run_job("echo one > ck/ck.1.0")
+        self.assertNotIn("run ", self.holdfast("checkpoints").stdout.replace("  run  ", ""), "there is one only")
+        self.run_job("mkdir -p other/1 other/2; echo one > other/1/out.0; echo two > other/2/out.0", pattern="other/{step}/out.{rank}")
+        shown, listed = self.holdfast("checkpoints").stdout, self.json("checkpoints")["checkpoints"]
+        for directory in ("ck", "other"):
+            run = next(one["run"] for one in listed if one["directory"] == self.path(directory))
+            self.assertIn(f"run {run}: in {self.path(directory)}\n", shown)
+
     def test_what_other_nodes_have_written_is_listed(self):
         self.run_job("""echo $RANK > ck/ck.1.$RANK; [ $RANK = 1 ] || exit 0
             for i in $(seq 100); do [ -e ck/ck.1.0 ] && break; sleep 0.1; done

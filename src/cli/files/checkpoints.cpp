@@ -52,7 +52,8 @@ Colour colour_of_standing(const std::string& state) {
   return state == "failed" || state == "torn" || state == "lost" || state == "damaged" ? Colour::bad : Colour::warn;
 }
 
-nlohmann::json json_of_standing(const Standing& one) {
+nlohmann::json json_of_standing(const Standing& one, const std::map<std::string, std::string>& directories) {
+  const auto directory = directories.find(one.run);
   return {{"step", one.step},
           {"state", one.state},
           {"files", one.files},
@@ -63,6 +64,7 @@ nlohmann::json json_of_standing(const Standing& one) {
           {"attempt", one.attempt.number},
           {"attempt_id", one.attempt.id ? layout::id_text(one.attempt.id) : ""},
           {"run", one.run},
+          {"directory", directory == directories.end() ? "" : directory->second},
           {"file", one.file},
           {"why", one.why},
           {"drained", one.drained}};
@@ -71,7 +73,21 @@ nlohmann::json json_of_standing(const Standing& one) {
 // Its number; with its id where another attempt has that number as well.
 std::string attempt_text(const layout::Attempt& attempt, bool is_alone) { return is_alone ? std::to_string(attempt.number) : text_of(attempt); }
 
-void print_standings(const std::vector<Standing>& all) {
+// The deepest directory below which all files of a run lie. By run.
+std::map<std::string, std::string> directories_of_runs(const Survey& survey) {
+  std::map<std::string, std::string> all;
+  const auto add = [&](const std::string& run, const std::string& file) {
+    std::string& at = all.try_emplace(run, catalog::parent_of(file)).first->second;
+    while (at != "/" && !file.starts_with(at + "/")) at = catalog::parent_of(at);
+  };
+  for (const LocalEntry& entry : survey.local) add(entry.run, entry.name.file);
+  for (const catalog::FoundVersion& one : survey.versions) add(one.manifest.version->run, one.manifest.version->file);
+  for (const checkpoint::DrainedCheckpoint& one : survey.drained)
+    for (const auto& file : one.files) add(one.run, file.path);
+  return all;
+}
+
+void print_standings(const std::vector<Standing>& all, const std::map<std::string, std::string>& directories) {
   if (all.empty()) return show("no checkpoints\n");
   const bool any_single = std::any_of(all.begin(), all.end(), [](const Standing& one) { return !one.file.empty(); });
   Table table({any_single ? "step or file" : ">step", "state", ">files", ">size", "nodes", ">attempt", "run", "why"});
@@ -86,6 +102,11 @@ void print_standings(const std::vector<Standing>& all) {
               {Colour::none, colour_of_standing(one.state)});
   }
   table.print("");
+  std::set<std::string> runs;
+  for (const Standing& one : all) runs.insert(one.run);
+  for (const std::string& run : runs)
+    if (const auto directory = directories.find(run); runs.size() > 1 && directory != directories.end())
+      show("run {}: in {}\n", run, directory->second);
 }
 
 // Checkpoints without a file that matches the pattern are nobody's business here.
@@ -349,12 +370,13 @@ int checkpoints(const CheckpointsOptions& options) {
   if (!options.drain.empty()) return drain(*survey, options.drain, *settings);
   if (options.verify) return verify(*survey, *settings);
   const auto all = standings_of(*survey);
+  const auto directories = directories_of_runs(*survey);
   if (options.json) {
     nlohmann::json list = nlohmann::json::array();
-    for (const Standing& one : all) list.push_back(json_of_standing(one));
+    for (const Standing& one : all) list.push_back(json_of_standing(one, directories));
     print_json({{"checkpoints", list}, {"live", survey->live}, {"lost", survey->lost}});
   } else {
-    print_standings(all);
+    print_standings(all, directories);
     say_who_is_lost(*survey, *settings);
   }
   return exit_ok;
