@@ -10,8 +10,13 @@
 namespace holdfast::engine {
 
 namespace {
-constexpr size_t most_pieces = 64;  // of a row; beyond, their order among each other is given up
+// Of a row that was written over and over the order of its pieces among each other is given up. One with many pieces beside each other keeps it: to find
+// out at each of them what they cover together would take longer than all else.
+bool are_too_many(const Pending::Row& row) {
+  constexpr size_t most_pieces = 64;
+  return row.pieces.size() > std::max(most_pieces, 2 * row.covered.ranges().size());
 }
+}  // namespace
 
 uint64_t now_ns() { return clock_ns(); }
 
@@ -33,7 +38,7 @@ Status Pending::add(uint64_t number, uint64_t offset, const std::byte* from, uin
   } else {
     row.pieces.push_back({offset, end, now});
   }
-  if (row.pieces.size() > most_pieces) {
+  if (are_too_many(row)) {
     row.pieces.clear();
     for (auto& [begin, stop] : row.covered.ranges()) row.pieces.push_back({begin, stop, now});
   }
