@@ -99,20 +99,22 @@ void Typemap::finish() {
   if (true_ub_ - true_lb_ > extent_) ascending_ = false;  // the next tile reaches back into this one
 }
 
-bool Typemap::overlaps() const {
+bool Typemap::overlaps() const { return !ascending_ && size_ > 0 && meet_in(size_); }
+
+bool Typemap::tiles_overlap() const {
   if (ascending_ || size_ == 0) return false;
   // Bytes that meet do so within as many neighbouring tiles as one copy spans.
   if (extent_ <= 0) return true;
   const uint64_t tiles = divide_up(static_cast<uint64_t>(true_ub_ - true_lb_), static_cast<uint64_t>(extent_)) + 1;
+  return meet_in(tiles * size_);
+}
+
+bool Typemap::meet_in(uint64_t bytes) const {
   std::vector<Extent> pieces;  // offsets relative to true_lb_
-  walk(0, tiles * size_, [&](int64_t disp, uint64_t length, uint64_t count, int64_t stride) {
+  walk(0, bytes, [&](int64_t disp, uint64_t length, uint64_t count, int64_t stride) {
     for (uint64_t i = 0; i < count; ++i, disp += stride) pieces.push_back({static_cast<uint64_t>(disp - true_lb_), length});
   });
-  std::sort(pieces.begin(), pieces.end(), [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
-  for (size_t i = 1; i < pieces.size(); ++i) {
-    if (pieces[i].offset < pieces[i - 1].end()) return true;
-  }
-  return false;
+  return have_common_bytes(std::move(pieces));
 }
 
 uint64_t Typemap::data_before(int64_t offset) const {
@@ -131,6 +133,13 @@ uint64_t Typemap::data_before(int64_t offset) const {
     bytes += (started - 1) * run.length + std::min<uint64_t>(run.length, into_last);
   }
   return bytes;
+}
+
+bool have_common_bytes(std::vector<Extent> extents) {
+  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
+  for (size_t i = 1; i < extents.size(); ++i)
+    if (extents[i].offset < extents[i - 1].end()) return true;
+  return false;
 }
 
 std::vector<Extent> extents_of(const Typemap& filetype, int64_t disp, uint64_t position, uint64_t bytes) {

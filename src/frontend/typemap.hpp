@@ -49,8 +49,10 @@ class Typemap {
   bool ascending() const { return ascending_; }
   // In one copy, no byte comes before one that precedes it in the type map: what MPI wants of a filetype (MPI-4.0, 14.1.1).
   bool monotonic() const { return monotonic_; }
-  // Tiled endlessly, no byte comes twice. (Costs a sort where the map is not ascending.)
+  // In one copy some byte comes twice: what MPI forbids of a filetype to write by (MPI-4.0, 14.1.1). (Costs a sort where the map is not ascending.)
   bool overlaps() const;
+  // Tiled endlessly some does: one access must not go so far. The extent of HDF5's filetypes is less than what one copy spans.
+  bool tiles_overlap() const;
 
   // Calls `piece(disp, length, count, stride)` for the data bytes [position, position + bytes) of the endless tiling,
   // in order. Finds the start by division and binary search.
@@ -60,6 +62,8 @@ class Typemap {
   uint64_t data_before(int64_t offset) const;
 
  private:
+  bool meet_in(uint64_t bytes) const;
+
   std::vector<Run> runs_;
   std::vector<uint64_t> before_;  // data bytes in the runs before run i
   uint64_t size_ = 0;
@@ -69,6 +73,7 @@ class Typemap {
 
 // The file's bytes that hold the view's data bytes [position, position + bytes), for a view at `disp`; adjacent pieces joined.
 std::vector<Extent> extents_of(const Typemap& filetype, int64_t disp, uint64_t position, uint64_t bytes);
+bool have_common_bytes(std::vector<Extent> extents);
 
 // Between a user's buffer of `copies` of a type and packed bytes; `position` counts packed bytes from the buffer's start.
 void pack(const Typemap& type, const std::byte* buffer, uint64_t position, ByteSpan packed);

@@ -45,6 +45,7 @@ Fault Transfer::plan(ProtectedMpiFile& file, Direction direction, const UserData
   into.disp_ = view.disp;
   into.etype_bytes_ = view.etype_bytes;
   into.atomic_ = file.atomic;
+  into.may_meet_itself_ = direction == Direction::write && view.tiles_overlap;
   if (__builtin_mul_overflow((*memory)->size(), count, &into.memory_bytes_)) return Fault(MPI_ERR_COUNT);
   into.file_bytes_ = into.memory_bytes_;
   into.direct_ = !view.external && (*memory)->contiguous(count);
@@ -90,6 +91,7 @@ Fault Transfer::run(CollectiveFile& stack, bool collective) {
   if (collective) {
     fault = writes ? write_together(stack, step, done) : read_together(stack, step, done);
   } else {
+    if (writes) HF_FAULT(check_meets_itself());
     for (bool more = true; more;) {
       const Piece piece{done, std::min(step, file_bytes_ - done)};
       uint64_t got = piece.bytes;
@@ -121,6 +123,12 @@ Fault Transfer::pack_piece(Piece piece, Packed& into) const {
   return Fault();
 }
 
+// Which of its bytes such a write would leave MPI does not say.
+Fault Transfer::check_meets_itself() const {
+  if (!may_meet_itself_ || !have_common_bytes(extents_of(*filetype_, disp_, position_, file_bytes_))) return Fault();
+  return Fault(MPI_ERR_TYPE, "the write covers bytes twice: the filetype's extent is less than what it spans");
+}
+
 Fault Transfer::write_piece(CollectiveFile& stack, Piece piece) {
   Packed packed;
   HF_FAULT(pack_piece(piece, packed));
@@ -129,7 +137,7 @@ Fault Transfer::write_piece(CollectiveFile& stack, Piece piece) {
 
 // All ranks go on until none has more; one that cannot convert its data brings nothing, for the others wait for it.
 Fault Transfer::write_together(CollectiveFile& stack, uint64_t step, uint64_t& done) {
-  Fault mine;
+  Fault mine = check_meets_itself();
   for (bool more = true; more;) {
     Piece piece{done, std::min(step, file_bytes_ - done)};
     Packed packed;

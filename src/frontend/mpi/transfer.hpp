@@ -41,6 +41,7 @@ class Transfer {
     Bytes native, converted;
     ByteView data;
   };
+  Fault check_meets_itself() const;
   Fault pack_piece(Piece piece, Packed& into) const;
   Fault write_piece(CollectiveFile& stack, Piece piece);
   Fault write_together(CollectiveFile& stack, uint64_t step, uint64_t& done);
@@ -57,6 +58,7 @@ class Transfer {
   int64_t disp_ = 0;
   uint64_t etype_bytes_ = 1, position_ = 0;
   uint64_t memory_bytes_ = 0, file_bytes_ = 0;  // the same but for external32
+  bool may_meet_itself_ = false;                // a write, by a filetype whose copies overlap
   bool atomic_ = false;                         // one call, however large
   bool direct_ = false;                         // the user's buffer is what lies in the file, in one piece
   uint64_t bytes_moved_ = 0, file_bytes_moved_ = 0;

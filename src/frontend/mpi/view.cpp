@@ -76,6 +76,7 @@ Fault make_view(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, cons
   if (writes && map.overlaps()) {
     return Fault(MPI_ERR_TYPE, "the filetype covers bytes twice, which MPI allows only for files opened for reading");
   }
+  into.tiles_overlap = writes && map.tiles_overlap();
   into.disp = disp;
   into.etype = KeptType(etype);
   into.filetype = KeptType(filetype);

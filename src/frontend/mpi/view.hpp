@@ -34,6 +34,7 @@ struct View {
   KeptType etype, filetype;
   std::string datarep = "native";
   bool external = false;                // external32
+  bool tiles_overlap = false;           // and the file is open to write: an access has to be looked at
   uint64_t etype_bytes = 1;             // in the file
   std::shared_ptr<const Typemap> file;  // the filetype, in the file's representation
 

@@ -177,6 +177,29 @@ static void in_views(MPI_File fh, int round) {
   MPI_Type_free(&type);
 }
 
+// HDF5 writes chunks by filetypes whose extent is less than what one copy spans, as an MPI computes it: one copy of each.
+static void longer_than_its_extent(const char *path) {
+  enum { BYTES = 12, EXTENT = 4 };
+  MPI_Status status;
+  MPI_Datatype whole, tile;
+  char mine[2 * BYTES], back[BYTES];
+  memset(mine, 'a' + rank, sizeof mine);
+  MPI_Type_contiguous(BYTES, MPI_CHAR, &whole);
+  MPI_Type_create_resized(whole, 0, EXTENT, &tile);
+  MPI_Type_commit(&tile);
+  MPI_File fh = open_file(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  OK(MPI_File_set_view(fh, (MPI_Offset)rank * BYTES, MPI_CHAR, tile, "native", MPI_INFO_NULL));
+  OK(MPI_File_write_at_all(fh, 0, mine, BYTES, MPI_CHAR, &status));
+  SAME(error_class(MPI_File_write_at_all(fh, 0, mine, 2 * BYTES, MPI_CHAR, &status)), MPI_ERR_TYPE);
+  SAME(error_class(MPI_File_write_at(fh, 0, mine, 2 * BYTES, MPI_CHAR, &status)), MPI_ERR_TYPE);
+  OK(MPI_File_write_at(fh, 0, mine, BYTES, MPI_CHAR, &status));
+  OK(MPI_File_read_at_all(fh, 0, back, BYTES, MPI_CHAR, &status));
+  CHECK(memcmp(back, mine, BYTES) == 0);
+  OK(MPI_File_close(&fh));
+  MPI_Type_free(&tile);
+  MPI_Type_free(&whole);
+}
+
 // A view that covers bytes twice may be read.
 static void overlapping(const char *path) {
   MPI_Status status;
@@ -210,5 +233,6 @@ int main(int argc, char **argv) {
   for (int round = 0; round < ROUNDS / 4; ++round) in_views(fh, round);
   OK(MPI_File_close(&fh));
   overlapping(in(argv[2], "overlapping"));
+  longer_than_its_extent(in(argv[2], "longer"));
   return finish();
 }
