@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <map>
+#include <mutex>
+
 #include "base/node_path.hpp"
 #include "catalog/growing.hpp"
 #include "catalog/user_files.hpp"
@@ -69,8 +72,40 @@ Bytes told_of(const std::optional<Checkpoints::Together>& growing, const layout:
 
 }  // namespace
 
+// Of this process, by the path of the checkpoint's file.
+class SharedCheckpoint::AllOpen {
+ public:
+  static AllOpen& here() {
+    static AllOpen all;
+    return all;
+  }
+  void add(const std::string& path, const OpenPtr& one) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(all_, [](const auto& other) { return other.second.expired(); });
+    all_[key_of(path)] = one;
+  }
+  OpenPtr find(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    if (all_.empty()) return {};
+    const auto found = all_.find(key_of(path));
+    return found == all_.end() ? OpenPtr() : found->second.lock();
+  }
+
+ private:
+  static std::string key_of(const std::string& path) {
+    const posix::OurCode ours_now;
+    Checkpoints* const all = of_process();
+    const auto file = all ? all->match(path, true) : std::nullopt;
+    return file ? file->path : path;
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<Open>> all_;
+};
+
 bool SharedCheckpoint::is_meant(const Settings& settings, const std::string& path, int amode, int ranks) {
   if (settings.checkpoint.empty()) return false;
+  if (AllOpen::here().find(path)) return true;
   const posix::OurCode ours_now;
   Checkpoints* const all = of_process();
   const auto file = all ? all->match(path, true) : std::nullopt;
@@ -100,11 +135,35 @@ Result<layout::Manifest> SharedCheckpoint::begin(int amode, uint32_t mode) {
   return growing_->located.manifest;
 }
 
+// Where only some have, two versions would be written side by side.
+Result<bool> SharedCheckpoint::all_have_it_open(const OpenPtr& mine, const std::string& path, exchange::Exchange& ranks) {
+  if (ranks.size() == 1) return mine != nullptr;
+  const auto found = ranks.all_max({int64_t(mine != nullptr), int64_t(mine == nullptr)});
+  if (found[0] && found[1])
+    return Status(Kind::busy, path + ": some of these ranks have it open together with others: let these open it, or all close it before", EBUSY);
+  return found[0] != 0;
+}
+
+Result<SharedCheckpoint::Found> SharedCheckpoint::join(std::unique_ptr<SharedCheckpoint> one, const OpenPtr& there, int amode) {
+  if ((amode & MPI_MODE_CREATE) && (amode & MPI_MODE_EXCL)) return Status(Kind::exists, "", EEXIST);
+  one->open_ = there;
+  one->has_joined_ = true;
+  one->writes_ = writes(amode);
+  one->may_stay_so_ = there->may_stay_so;
+  if (one->writes_) ++there->joined;
+  auto located = catalog::locate_growing(there->manifest, one->settings_);
+  return Found{std::move(located), false, std::move(one)};
+}
+
 Result<SharedCheckpoint::Found> SharedCheckpoint::open(const Settings& settings, const std::string& path, int amode, uint32_t mode,
                                                        exchange::Exchange& ranks) {
   Settings durable = settings;
   durable.fast_close = false;  // a version is durable before its manifest says that it is there
   std::unique_ptr<SharedCheckpoint> one(new SharedCheckpoint(durable, path));
+  const OpenPtr there = AllOpen::here().find(path);
+  const auto joins = all_have_it_open(there, path, ranks);
+  if (!joins) return joins.status();
+  if (*joins) return join(std::move(one), there, amode);
   const bool first = ranks.rank() == 0;
   const auto mine = !first          ? Result<layout::Manifest>(Status(Kind::internal, "rank 0 begins it"))
                     : writes(amode) ? one->begin(amode, mode)
@@ -113,11 +172,15 @@ Result<SharedCheckpoint::Found> SharedCheckpoint::open(const Settings& settings,
   const Told told = Told::decode(from_first(ranks, first ? told_of(one->growing_, *mine) : Bytes()));
   one->may_stay_so_ = told.may_stay_so;
   one->anew_ = (amode & MPI_MODE_CREATE) != 0;
-  one->name_ = told.name;
-  if (first && writes(amode)) return Found{one->growing_->located, told.fresh, std::move(one)};
   auto manifest = layout::decode(told.manifest);
   if (!manifest) return manifest.status();
   manifest->path = path;
+  if (writes(amode)) {
+    one->open_ = std::make_shared<Open>();
+    one->open_->manifest = *manifest, one->open_->name = *told.name, one->open_->may_stay_so = told.may_stay_so;
+    AllOpen::here().add(path, one->open_);
+  }
+  if (first && writes(amode)) return Found{one->growing_->located, told.fresh, std::move(one)};
   if (!writes(amode)) return Found{catalog::locate_version(*manifest, settings), false, nullptr, manifest->file_id};
   {
     const posix::OurCode ours_now;
@@ -135,6 +198,7 @@ void SharedCheckpoint::could_not_read(const std::string& version, const std::str
 }
 
 void SharedCheckpoint::abandon() {
+  if (has_joined_ && writes_) --open_->joined;
   if (!growing_) return;
   const posix::OurCode ours_now;
   (void)of_process()->end_together(*growing_, false);
@@ -143,8 +207,8 @@ void SharedCheckpoint::abandon() {
 
 Status SharedCheckpoint::first_write() {
   const posix::OurCode ours_now;
-  if (Checkpoints* const all = of_process()) HF_TRY(all->written_together(*name_));
-  has_written_ = true;
+  if (Checkpoints* const all = of_process()) HF_TRY(all->written_together(open_->name));
+  open_->has_written = true;
   return {};
 }
 
@@ -166,8 +230,17 @@ Status SharedCheckpoint::end(bool keeps, bool removes_it) {
   return removed.kind() == Kind::not_found ? Status() : removed;
 }
 
+// The file is a version when the open is closed that this one has joined.
+Status SharedCheckpoint::close_joined(const Status& closed, bool and_remove) {
+  if (writes_) --open_->joined, open_->has_failed = open_->has_failed || !closed;
+  if (!closed || !and_remove) return closed;
+  return Status(Kind::busy, path_ + ": it is open still, and is not removed: let the last close remove it", EBUSY);
+}
+
 Status SharedCheckpoint::close(const Status& closed, bool and_remove, exchange::Exchange& ranks) {
-  const bool is_written = !may_stay_so_ || ranks.all_max({has_written_.load()})[0] != 0;
+  if (has_joined_) return close_joined(closed, and_remove);
+  const auto of_all = ranks.all_max({open_->has_written.load(), open_->has_failed.load(), open_->joined.load() > 0});
+  const bool is_written = !may_stay_so_ || of_all[0], has_failed = of_all[1] != 0, is_open = of_all[2] != 0;
   const auto with_own = [](const auto& call) {
     const posix::OurCode ours_now;
     if (Checkpoints* const all = of_process()) call(*all);
@@ -176,8 +249,12 @@ Status SharedCheckpoint::close(const Status& closed, bool and_remove, exchange::
     with_own([&](Checkpoints& all) {
       if (const auto file = all.match(path_, true)) all.seen_together(*file, true);
     });
-  const Status ended = exchange::agree(ranks, growing_ ? end(closed.ok() && is_written, and_remove) : Status());
-  if (has_written_) with_own([&](Checkpoints& all) { all.ended_together(*name_, !ended); });
+  Status ended = exchange::agree(ranks, growing_ ? end(closed.ok() && is_written && !has_failed && !is_open, and_remove) : Status());
+  if (open_->has_written) with_own([&](Checkpoints& all) { all.ended_together(open_->name, !ended); });
+  if (ended && is_open)
+    ended = Status(Kind::busy, path_ + ": a rank that has opened it once more has it open still: it is not protected; let that one be closed before",
+                   EBUSY);
+  if (ended && has_failed) ended = Status(Kind::io, path_ + ": a rank could not write all of it by another open: it is not protected", EIO);
   return closed.ok() ? ended : closed;
 }
 

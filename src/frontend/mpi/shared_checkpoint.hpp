@@ -14,6 +14,8 @@
 
 namespace holdfast::frontend {
 
+// A process may open a file once more that it has open with others, as PnetCDF does to write on its own (MPI_COMM_SELF): it joins them, and the file is a version
+// when the first open is closed.
 class SharedCheckpoint {
  public:
   // Whether an open of that path is one of these; by one rank.
@@ -38,7 +40,22 @@ class SharedCheckpoint {
   Status close(const Status& closed, bool and_remove, exchange::Exchange& ranks);
 
  private:
+  // What this process has open to write, with others.
+  struct Open {
+    layout::Manifest manifest;
+    checkpoint::LocalName name;
+    bool may_stay_so = false;              // the same on all ranks
+    std::atomic<bool> has_written{false};  // this rank
+    std::atomic<bool> has_failed{false};   // ... in an open that has joined
+    std::atomic<int> joined{0};            // opens to write that have, and are not closed
+  };
+  using OpenPtr = std::shared_ptr<Open>;
+  class AllOpen;
+
   SharedCheckpoint(const Settings& settings, std::string path) : settings_(settings), path_(std::move(path)) {}
+  static Result<bool> all_have_it_open(const OpenPtr& mine, const std::string& path, exchange::Exchange& ranks);
+  static Result<Found> join(std::unique_ptr<SharedCheckpoint> one, const OpenPtr& there, int amode);
+  Status close_joined(const Status& closed, bool and_remove);
   Result<layout::Manifest> begin(int amode, uint32_t mode);
   Result<layout::Manifest> find() const;
 
@@ -46,10 +63,10 @@ class SharedCheckpoint {
 
   const Settings settings_;
   const std::string path_;
-  bool anew_ = false;         // as opposed to an update
-  bool may_stay_so_ = false;  // the same on all ranks, as is the name
-  std::optional<checkpoint::LocalName> name_;
-  std::atomic<bool> has_written_{false};                 // this rank
+  bool anew_ = false;  // as opposed to an update
+  bool may_stay_so_ = false;
+  bool has_joined_ = false, writes_ = true;              // another open, and whether it is to write
+  OpenPtr open_;                                         // null until it is open
   std::optional<posix::Checkpoints::Together> growing_;  // on the rank that has begun it
 };
 

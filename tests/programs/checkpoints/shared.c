@@ -2,6 +2,7 @@
      shared run STEPS MS    from the newest there is: a file for each step, with a pause after it
      shared torn STEP       writes it, dies while it writes it anew, and finds it when it is started again
      shared mixed           steps that count down, the last one by one rank alone
+     shared joined STEP     writes it by opens of its own beside the one of all, as PnetCDF does in its independent mode; the next step in a wrong order
      shared STEP            what an MPI job of this many ranks may do with such files, in that step and the next ones */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -126,6 +127,54 @@ static void mixed(void) {
   }
 }
 
+/* A part by all, and one by an open of each rank's own, or of two ranks'. `create`: as the first one. */
+static void write_joined(int step, int amode, int create) {
+  static int own[rows * numbers];
+  const MPI_Offset mine = (MPI_Offset)(rank + 1) * (MPI_Offset)sizeof own;
+  MPI_File all, alone;
+  MPI_Comm some = MPI_COMM_SELF;
+  for (int i = 0; i < rows * numbers; ++i) own[i] = value(step, rank, i);
+  DONE(MPI_File_open(MPI_COMM_WORLD, name(step), amode, MPI_INFO_NULL, &all));
+  if (rank == 0) DONE(MPI_File_write_at(all, 0, own, rows * numbers, MPI_INT, MPI_STATUS_IGNORE));
+  if (step % 2) MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &some);
+  CHECK(class_of(MPI_File_open(some, name(step), MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY, MPI_INFO_NULL, &alone)) == MPI_ERR_FILE_EXISTS);
+  DONE(MPI_File_open(some, name(step), create ? amode : MPI_MODE_RDWR, MPI_INFO_NULL, &alone));
+  DONE(MPI_File_write_at(alone, mine, own, rows * numbers, MPI_INT, MPI_STATUS_IGNORE));
+  DONE(MPI_File_close(&alone));
+  DONE(MPI_File_close(&all));
+  if (step % 2) MPI_Comm_free(&some);
+}
+
+static int read_joined(int step) {
+  static int got[rows * numbers];
+  MPI_File file;
+  int bad = 0;
+  DONE(MPI_File_open(MPI_COMM_WORLD, name(step), MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+  for (int part = 0; part <= ranks; ++part) {
+    memset(got, 0, sizeof got);
+    DONE(MPI_File_read_at_all(file, (MPI_Offset)part * (MPI_Offset)sizeof got, got, rows * numbers, MPI_INT, MPI_STATUS_IGNORE));
+    for (int i = 0; i < rows * numbers; ++i) bad += got[i] != value(step, part ? part - 1 : 0, i);
+  }
+  DONE(MPI_File_close(&file));
+  return bad;
+}
+
+static void joined(int step) {
+  MPI_File all, alone;
+  for (int i = 0; i < 4; ++i) {
+    write_joined(step + i, MPI_MODE_CREATE | MPI_MODE_RDWR, i < 2);
+    CHECK(read_joined(step + i) == 0);
+  }
+  write_joined(step, MPI_MODE_RDWR, 0); /* an update, by the open that has joined as well */
+  CHECK(read_joined(step) == 0);
+  /* Closed too late: it is not protected, and the first close says so. */
+  DONE(MPI_File_open(MPI_COMM_WORLD, name(step + 4), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &all));
+  DONE(MPI_File_open(MPI_COMM_SELF, name(step + 4), MPI_MODE_RDWR, MPI_INFO_NULL, &alone));
+  DONE(MPI_File_write_at(alone, rank, &rank, 1, MPI_INT, MPI_STATUS_IGNORE));
+  CHECK(MPI_File_close(&all) != MPI_SUCCESS);
+  (void)MPI_File_close(&alone);
+}
+
 /* Opened to read and write by all, and only read: it is no newer for that. */
 static void only_looked_at(int step) {
   static const int amodes[] = {MPI_MODE_RDWR, MPI_MODE_CREATE | MPI_MODE_RDWR};
@@ -210,6 +259,7 @@ int main(int count, char** words) {
   if (count > 3 && !strcmp(words[1], "run")) run(atoi(words[2]), atoi(words[3]));
   else if (count > 2 && !strcmp(words[1], "torn")) torn(atoi(words[2]));
   else if (count > 1 && !strcmp(words[1], "mixed")) mixed();
+  else if (count > 2 && !strcmp(words[1], "joined")) joined(atoi(words[2]));
   else if (count > 1) rules(atoi(words[1]));
   int all = wrong;
   MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

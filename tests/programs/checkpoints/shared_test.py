@@ -80,6 +80,17 @@ def the_newest_is_what_was_written_last(case):
     case.expect("checkpoints", {step: state for step, (state, _) in case.states(PATTERN).items()}, {10: "whole", 20: "superseded", 30: "superseded"})
 
 
+def ranks_that_open_it_once_more(case):
+    for pattern in (PATTERN, "shared:ck/ck.{step}", "ck/*"):
+        done = case.job(program(case), "joined", "10", pattern=pattern)
+        case.expect("what is said", "has it open still: it is not protected" in done.stderr, True)
+        if pattern == PATTERN:
+            case.expect("checkpoints", {step: state for step, (state, _) in case.states(PATTERN).items()},
+                        {10: "whole", 11: "superseded", 12: "superseded", 13: "superseded"})
+            case.call(case.holdfast, "checkpoints", "--verify")
+        nothing_is_left_half(case)
+
+
 def what_cannot_be_read_is_passed_over(case):
     """One bit of the first unit on each of more nodes than the scheme bears."""
     case.job(program(case), "run", "3", "0", pattern=PATTERN)
@@ -202,5 +213,5 @@ def hdf5(case):
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    main(rules, the_newest_is_what_was_written_last, two_nodes_are_lost, a_rank_dies_while_it_writes, by_the_patterns_word, what_cannot_be_read_is_passed_over, a_node_without_ranks_is_lost_while_they_write, nodes_without_room,
+    main(rules, the_newest_is_what_was_written_last, two_nodes_are_lost, a_rank_dies_while_it_writes, by_the_patterns_word, ranks_that_open_it_once_more, what_cannot_be_read_is_passed_over, a_node_without_ranks_is_lost_while_they_write, nodes_without_room,
          it_is_whole_with_the_files_of_other_patterns, one_by_one, hdf5)
