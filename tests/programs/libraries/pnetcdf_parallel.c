@@ -46,7 +46,52 @@ static void write_and_reopen(void) {
   nc(ncmpi_close(file), "close");
 }
 
+/* Independent data mode over what was filled and written together, and back: each handle reads what the other one has written. */
+static void independent(void) {
+  int file, dims[2], fixed, other;
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "nc_var_align_size", "512");
+  MPI_Info_set(info, "nc_header_align_size", "512");
+  nc(ncmpi_create(MPI_COMM_WORLD, path("indep.nc"), NC_CLOBBER | NC_64BIT_DATA, info, &file), "create");
+  MPI_Info_free(&info);
+  nc(ncmpi_set_fill(file, NC_FILL, NULL), "set_fill");
+  nc(ncmpi_def_dim(file, "row", (MPI_Offset)ranks * ROWS, &dims[0]), "def_dim");
+  nc(ncmpi_def_dim(file, "col", COLS, &dims[1]), "def_dim");
+  nc(ncmpi_def_var(file, "fixed", NC_DOUBLE, 2, dims, &fixed), "def_var");
+  nc(ncmpi_def_var(file, "other", NC_DOUBLE, 2, dims, &other), "def_var");
+  nc(ncmpi_enddef(file), "enddef");
+  const int next = (rank + 1) % ranks;
+  const MPI_Offset mine[2] = {(MPI_Offset)rank * ROWS, 0}, of_next[2] = {(MPI_Offset)next * ROWS, 0}, count[2] = {ROWS, COLS};
+  for (int r = 0; r < ROWS; ++r)
+    for (int c = 0; c < COLS; ++c) data[r][c] = (rank * ROWS + r) * 1000.0 + c;
+  nc(ncmpi_put_vara_double_all(file, other, mine, count, &data[0][0]), "put together");
+  nc(ncmpi_begin_indep_data(file), "begin_indep_data");
+  nc(ncmpi_get_vara_double(file, other, of_next, count, &back[0][0]), "get alone");
+  CHECK(back[1][2] == (next * ROWS + 1) * 1000.0 + 2, "alone: read other data than was written together: %g", back[1][2]);
+  nc(ncmpi_put_vara_double(file, fixed, mine, count, &data[0][0]), "put alone");
+  nc(ncmpi_end_indep_data(file), "end_indep_data");
+  nc(ncmpi_get_vara_double_all(file, fixed, of_next, count, &back[0][0]), "get together");
+  CHECK(back[1][2] == (next * ROWS + 1) * 1000.0 + 2, "together: read other data than was written alone: %g", back[1][2]);
+  nc(ncmpi_begin_indep_data(file), "begin_indep_data");
+  data[3][4] = -1;
+  nc(ncmpi_put_vara_double(file, fixed, mine, count, &data[0][0]), "put alone");
+  nc(ncmpi_redef(file), "redef"); /* the data moves */
+  static char text[3000];
+  memset(text, 't', sizeof text);
+  nc(ncmpi_put_att_text(file, NC_GLOBAL, "note", sizeof text, text), "put_att");
+  nc(ncmpi_enddef(file), "enddef");
+  nc(ncmpi_close(file), "close");
+  nc(ncmpi_open(MPI_COMM_WORLD, path("indep.nc"), NC_NOWRITE, MPI_INFO_NULL, &file), "open");
+  nc(ncmpi_get_vara_double_all(file, fixed, mine, count, &back[0][0]), "get fixed");
+  CHECK(memcmp(data, back, sizeof data) == 0, "read other data than was written alone");
+  data[3][4] = (rank * ROWS + 3) * 1000.0 + 4;
+  nc(ncmpi_get_vara_double_all(file, other, mine, count, &back[0][0]), "get other");
+  CHECK(memcmp(data, back, sizeof data) == 0, "read other data than was written together");
+  nc(ncmpi_close(file), "close");
+}
+
 int main(int argc, char **argv) {
-  static const Entry entries[] = {{"write_and_reopen", write_and_reopen}, {NULL, NULL}};
+  static const Entry entries[] = {{"write_and_reopen", write_and_reopen}, {"independent", independent}, {NULL, NULL}};
   return run_sections(argc, argv, entries);
 }
