@@ -185,6 +185,21 @@ static int slowblocks(const char *path) {
   return close(fd);
 }
 
+/* Little that is read by asking for much, as Fortran's buffers do, and written over. */
+static int slowgreedy(const char *path) {
+  static char block[131072];
+  enum { BYTES = 800 };
+  int fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0644);
+  for (int i = 0; i < 60; ++i) {
+    ssize_t got = pread(fd, block, sizeof block, 0);
+    if (got != (i == 0 ? 0 : BYTES) || (i > 0 && block[0] != 'a' + (i - 1) % 26)) return 1;
+    memset(block, 'a' + i % 26, BYTES);
+    if (pwrite(fd, block, BYTES, 0) != BYTES) return 1;
+    usleep(50000);
+  }
+  return close(fd);
+}
+
 /* Blocks that are worth being shared out, one over the other, and small pieces between them; so many of them, and a pause after each. Now and then it
    is one through a second descriptor, or what was written is read. */
 static int bigblocks(const char *path, int count, int pause_ms) {
@@ -631,6 +646,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "slow")) return slow(path);
   if (!strcmp(what, "slowrenames")) return slowrenames(path);
   if (!strcmp(what, "slowblocks")) return slowblocks(path);
+  if (!strcmp(what, "slowgreedy")) return slowgreedy(path);
   if (!strcmp(what, "bigblocks") && count > 4) return bigblocks(path, atoi(words[3]), atoi(words[4]));
   if (!strcmp(what, "slowwrites")) return slowwrites(path);
   if (!strcmp(what, "differ")) return differ(path);

@@ -264,6 +264,17 @@ class Relaunch(CommandTest):
         self.assertNotIn("team 3", err)
         self.assertEqual(self.read("file"), b"h" * 100000)
 
+    def test_what_was_read_is_kept_whatever_was_asked_for(self):
+        self.start("--", PROGRAM, "slowgreedy")
+        self.processes(1, 1)
+        self.until("a second block is written", lambda _: os.path.exists(self.path("file")) and self.read("file")[:1] not in (b"", b"a"))
+        self.kill(0, 0, 1)
+        self.caught_up(2)
+        self.kill(1, 0, 1)
+        _, err = self.finish()
+        self.assertIn("team 2 has caught up", err)
+        self.assertEqual(self.read("file"), b"h" * 800)
+
     def test_what_no_log_has_is_named(self):
         for how, what in (("map", f"it maps {self.path('file')} to write"), ("command", "it starts 'exit 0'"), ("fork", "it starts a process, and what that writes")):
             with self.subTest(how):

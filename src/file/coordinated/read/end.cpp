@@ -46,20 +46,21 @@ uint64_t view_of(const Common& file, ByteView bytes, const Had& had) {
   return had.status.ok() ? coding::plain_checksum(bytes, had.count) : uint64_t(had.status.to_errno());
 }
 
-// A team that is started again reads at another time: what others may have changed by then is kept, or found to be another.
-void keep_or_compare(const Common& file, std::span<const Extent> extents, ByteSpan into, Had had) {
-  const bool is_small = into.size() <= least_shared;
+// A team that is started again reads at another time: what others may have changed by then is kept, or found to be another. Of a read that asks for more
+// than there is these are the bytes that it got, `count` of them.
+void keep_or_compare(const Common& file, std::span<const Extent> extents, ByteSpan into, Had had, uint64_t count) {
+  const bool is_small = count <= least_shared;
   const auto then = file.replica.claimed_then(file.subject);
   if (!then) {
-    if (is_small) file.replica.keep_read(file.subject, into);
+    if (is_small) file.replica.keep_read(file.subject, into.first(count));
     return;
   }
   if (!had.has && file.reading.reads_itself) had = Had::of(file.below.read(extents, into));  // nobody has sent it this time
   if (had.has && view_of(file, into, had) == then->view) return;
   const auto bytes = is_small ? file.replica.read_then(file.subject) : std::nullopt;
-  if (!bytes || bytes->size() != into.size())
+  if (!bytes || bytes->size() != count)
     file.replica.cannot_catch_up(file.name + " has been changed since it was read, and what was read is not kept");
-  std::memcpy(into.data(), bytes->data(), into.size());
+  std::copy(bytes->begin(), bytes->end(), into.begin());
 }
 
 }  // namespace
@@ -80,7 +81,8 @@ Outcome end_read(const Common& file, std::span<const Extent> extents, ByteSpan i
     if (had.status.ok() && (read_anew || !turn.same_view) && !file.replica.is_alone()) made.payload.assign(into.begin(), into.end());
     return made;
   });
-  if (file.replica.is_kept() && outcome.payload.empty() && outcome.status.ok()) keep_or_compare(file, extents, into, had);
+  if (file.replica.is_kept() && outcome.payload.empty() && outcome.status.ok())
+    keep_or_compare(file, extents, into, had, std::min<uint64_t>(outcome.value & count_mask, into.size()));
   if (!outcome.payload.empty() && outcome.payload.size() == into.size()) std::memcpy(into.data(), outcome.payload.data(), into.size());
   file.reading.readers = unpacked(outcome.value >> teams_at);
   file.reading.shared = outcome.value & shared_bit;
