@@ -67,6 +67,25 @@ class SignalsOfReplicas(ReplicatedTest):
                     if "signal" in self.read(f"native-{name}.{rank}"):
                         self.assert_ended_in_order(f"{name}.{rank}")
 
+    def test_one_signal_to_the_whole_group_is_one(self):
+        """As from batch systems and `timeout`, which sends it to the process as well."""
+        for name, launcher in debian_mpis():
+            for both in (False, True):
+                with self.subTest(name, both=both):
+                    subprocess.run([f"mpicc.{name}", "-DWITH_MPI", SOURCE, "-o", self.path("program")], check=True)
+                    job = self.start(*launcher, "-n", "2", "./program", name, begin=os.setsid)
+                    for rank in (0, 1):
+                        self.wait_for_steps(f"{name}.{rank}")
+                    if both:
+                        job.send_signal(signal.SIGTERM)
+                    os.killpg(job.pid, signal.SIGTERM)
+                    _, errors = job.communicate(timeout=60)
+                    self.jobs.remove(job)
+                    self.assertNotRegex(errors, "differ|died|lost")
+                    for rank in (0, 1):
+                        self.assert_ended_in_order(f"{name}.{rank}")
+                        os.remove(self.path(f"{name}.{rank}"))
+
     def test_a_program_that_the_signal_ends_has_not_ended_well(self):
         """MPICH's launcher ends with 0 then, more often than not."""
         for name, launcher in [*debian_mpis()] * 3:
@@ -104,6 +123,7 @@ class SignalsOfReplicas(ReplicatedTest):
         job.send_signal(signal.SIGTERM)
         self.wait_until(lambda: os.path.exists(self.path("told")))
         self.assertIsNone(job.poll())
+        time.sleep(0.5)  # what comes at once after the first one is that
         job.send_signal(signal.SIGTERM)
         job.communicate(timeout=20)
         self.assertEqual(job.returncode, 128 + signal.SIGTERM)

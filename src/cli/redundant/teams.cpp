@@ -51,6 +51,7 @@ constexpr auto holding = std::chrono::milliseconds(700);
 constexpr auto patience = std::chrono::seconds(5);  // after a launcher has been told to end
 // After a signal that ends the job: the program may write its last checkpoint then. So long batch systems wait, too.
 constexpr auto patience_with_program = std::chrono::seconds(30);
+constexpr auto comes_as_one = std::chrono::milliseconds(300);  // who sends a signal to a process and to its group, as `timeout` does, means one
 
 struct Team {
   pid_t launcher = -1;
@@ -161,7 +162,8 @@ class Job {
   void say_what_was_held(Team& team, bool now);
   static void say_why_refused(Team& team, const std::string& text);
   void end(Team& team);
-  void pass_on(int signal, bool all_have_it);
+  void pass_on(int signal);
+  void stop();
   void end_all(int code);
   void end_late_ones();
   void look_whether_hub_hears();
@@ -235,6 +237,7 @@ Status Job::start(int number, const std::vector<std::string>& command, const std
   if (team.launcher == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::_exit(1);
+    ::setpgid(0, 0);  // what comes to this process's group, as from a terminal, is passed on to one team
     ::dup2(in.read_end.get(), STDIN_FILENO);
     ::dup2(out.write_end.get(), STDOUT_FILENO);
     ::dup2(err.write_end.get(), STDERR_FILENO);
@@ -252,6 +255,7 @@ Status Job::start(int number, const std::vector<std::string>& command, const std
     say("holdfast: {} cannot be started\n", command[0]);
     ::_exit(127);
   }
+  ::setpgid(team.launcher, team.launcher);  // whoever comes first
   team.in = std::move(in.write_end);
   team.out = std::move(out.read_end);
   team.err = std::move(err.read_end);
@@ -260,7 +264,7 @@ Status Job::start(int number, const std::vector<std::string>& command, const std
 
 int Job::run(redundant::TeamOrders orders, const std::string& gathered) {
   if (const Status started = hub_.start(orders, gathered); !started) return fail(started, exit_lost);
-  sigset_t wanted = heeded({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2});
+  sigset_t wanted = heeded({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP});
   ::sigaddset(&wanted, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &wanted, &before_);
   signals_.reset(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -327,7 +331,7 @@ void Job::heard(const Frame& frame) {
   if (frame.word == Word::relaunch) start_again(frame);
   if (frame.word == Word::is_alone && frame.team < teams_.size()) {
     alone_ = frame.team;
-    for (const int signal : std::exchange(to_pass_on_, {})) pass_on(signal, false);
+    for (const int signal : std::exchange(to_pass_on_, {})) pass_on(signal);
   }
   if (frame.word == Word::done) code_ = int(frame.number);
 }
@@ -382,23 +386,36 @@ void Job::signalled() {
       children();
       continue;
     }
-    hear_of_signal(int(signal.ssi_signo));
     const int number = int(signal.ssi_signo);
+    if (number == SIGTSTP) {
+      stop();
+      continue;
+    }
+    hear_of_signal(number);
+    if (ends(number) && ends_by_ == number && Clock::now() - ends_since_ < comes_as_one) continue;
     if (ends(number) && ends_by_ != 0) return end_all(128 + number);
     if (ends(number)) ends_by_ = number, ends_since_ = Clock::now();
-    pass_on(number, signal.ssi_code > 0);
+    pass_on(number);
   }
 }
 
+// The launchers are in groups of their own: the terminal has not stopped them.
+void Job::stop() {
+  for (const Team& team : teams_)
+    if (!team.ended) (void)::kill(-team.launcher, SIGTSTP);
+  ::raise(SIGSTOP);
+  for (const Team& team : teams_)
+    if (!team.ended) (void)::kill(-team.launcher, SIGCONT);
+}
+
 // All replicas would get it, each at another place. So one team gets it, when the others have ended. Of those that end a job the second one ends that team as well.
-// `all_have_it`: from the terminal.
-void Job::pass_on(int signal, bool all_have_it) {
+void Job::pass_on(int signal) {
   if (code_) return;
   if (alone_) {
-    if (!all_have_it && !teams_[*alone_].ended) (void)::kill(teams_[*alone_].launcher, signal);
+    if (!teams_[*alone_].ended) (void)::kill(teams_[*alone_].launcher, signal);
     return;
   }
-  if (!all_have_it) to_pass_on_.push_back(signal);
+  to_pass_on_.push_back(signal);
   if (std::exchange(is_signalled_, true)) return;
   Frame frame;
   frame.word = Word::signalled, frame.number = uint64_t(128 + signal);
