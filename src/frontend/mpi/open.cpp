@@ -229,7 +229,8 @@ class Opener {
     if (amode_ & MPI_MODE_CREATE) flags |= O_CREAT;
     if (amode_ & MPI_MODE_EXCL) flags |= O_EXCL;
     auto stack = file::open_plain_together(path_, flags, 0666, settings_, *redundant::Replica::now(), *file.exchange);
-    if (!stack) return named_once(stack.status());
+    // Programs ask so whether there is one, as h5py does for its mode 'a'.
+    if (!stack) return stack.status().kind() == Kind::not_found ? Fault(Fault(stack.status()).code) : named_once(stack.status());
     file.stack = std::move(*stack);
     file.view = View::bytes();
     return furnish(file, own);
