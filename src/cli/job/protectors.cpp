@@ -182,7 +182,7 @@ std::vector<std::string> Protectors::finish() {
       if (one.process > 0) return false;
     }
     if (died && !one.killed) died_.push_back(one.node);
-    if (one.status != std::optional(0) && !one.killed) failed.push_back(one.node);
+    if (one.status != std::optional(0)) failed.push_back(one.node);  // killed: a simulated loss, which counts as any
     return true;
   };
   for (auto asked = Clock::now();;) {
