@@ -21,6 +21,7 @@ class MpiFile : public RecordHost, public std::enable_shared_from_this<MpiFile> 
  public:
   MPI_File handle = MPI_FILE_NULL;  // what the program holds
   std::string path;                 // absolute
+  std::string filename;             // as the program gave it
   int amode = 0;                    // as the program gave it
   uint64_t number = 0;              // in order of opening
   Settings settings;

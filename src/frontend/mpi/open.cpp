@@ -246,6 +246,7 @@ class Opener {
     file.ranks = ranks_;
     HF_FAULT(agree(*file.exchange, mine));
     file.path = path_;
+    file.filename = filename_ ? filename_ : "";
     file.amode = amode_;
     file.settings = settings_;
     return Fault();

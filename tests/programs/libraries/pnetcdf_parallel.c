@@ -60,6 +60,10 @@ static void independent(void) {
   nc(ncmpi_def_dim(file, "col", COLS, &dims[1]), "def_dim");
   nc(ncmpi_def_var(file, "fixed", NC_DOUBLE, 2, dims, &fixed), "def_var");
   nc(ncmpi_def_var(file, "other", NC_DOUBLE, 2, dims, &other), "def_var");
+  int of_record[2], records;
+  nc(ncmpi_def_dim(file, "time", NC_UNLIMITED, &of_record[0]), "def_dim");
+  of_record[1] = dims[0];
+  nc(ncmpi_def_var(file, "records", NC_DOUBLE, 2, of_record, &records), "def_var");
   nc(ncmpi_enddef(file), "enddef");
   const int next = (rank + 1) % ranks;
   const MPI_Offset mine[2] = {(MPI_Offset)rank * ROWS, 0}, of_next[2] = {(MPI_Offset)next * ROWS, 0}, count[2] = {ROWS, COLS};
@@ -73,6 +77,14 @@ static void independent(void) {
   nc(ncmpi_end_indep_data(file), "end_indep_data");
   nc(ncmpi_get_vara_double_all(file, fixed, of_next, count, &back[0][0]), "get together");
   CHECK(back[1][2] == (next * ROWS + 1) * 1000.0 + 2, "together: read other data than was written alone: %g", back[1][2]);
+  for (int step = 0; step < 2; ++step) { /* behind the end that each rank's own handle has seen */
+    const MPI_Offset at[2] = {step, (MPI_Offset)rank * ROWS}, of_others[2] = {step, (MPI_Offset)next * ROWS}, one[2] = {1, ROWS};
+    nc(ncmpi_put_vara_double_all(file, records, at, one, &data[step][0]), "put a record together");
+    nc(ncmpi_begin_indep_data(file), "begin_indep_data");
+    nc(ncmpi_get_vara_double(file, records, of_others, one, &back[0][0]), "get a record alone");
+    CHECK(back[0][2] == (next * ROWS + step) * 1000.0 + 2, "alone: read another record than was written together: %g", back[0][2]);
+    nc(ncmpi_end_indep_data(file), "end_indep_data");
+  }
   nc(ncmpi_begin_indep_data(file), "begin_indep_data");
   data[3][4] = -1;
   nc(ncmpi_put_vara_double(file, fixed, mine, count, &data[0][0]), "put alone");

@@ -72,6 +72,7 @@ def library_of(mpicc):
         shown = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     loaded = [words[2] for words in map(str.split, shown.splitlines()) if len(words) > 2 and words[2].startswith("/")]
     return next(file for file in loaded if "PMPI_Init" in exported(file))
+OF_PNETCDF = {"ncmpi_begin_indep_data", "ncmpi_end_indep_data", "ncmpi_redef"}  # in the libraries of MPIs
 
 
 class MpiTable(unittest.TestCase):
@@ -169,7 +170,8 @@ class LibcTable(unittest.TestCase):
             self.skipTest("no POSIX part in this source tree")
         for library in sorted(LIBRARIES.glob("libholdfast*-*.so")):
             got = {s for s in exported(library) if not s.startswith(("MPI_", "PMPI_", "holdfast_"))}
-            self.assertEqual(got - watched, set(), f"{library.name}: exported, but not declared")
+            self.assertEqual(got - watched - OF_PNETCDF, set(), f"{library.name}: exported, but not declared")
+            self.assertIn(len(got & OF_PNETCDF), (0, len(OF_PNETCDF)), library.name)
             self.assertEqual(watched - got, set(), f"{library.name}: declared, but not exported")
 
 
