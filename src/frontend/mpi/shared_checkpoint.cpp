@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "base/node_path.hpp"
 #include "catalog/growing.hpp"
@@ -88,7 +90,8 @@ class SharedCheckpoint::AllOpen {
     const std::lock_guard lock(mutex_);
     if (all_.empty()) return {};
     const auto found = all_.find(key_of(path));
-    return found == all_.end() ? OpenPtr() : found->second.lock();
+    OpenPtr one = found == all_.end() ? OpenPtr() : found->second.lock();
+    return one && one->is_over ? OpenPtr() : one;
   }
 
  private:
@@ -135,11 +138,12 @@ Result<layout::Manifest> SharedCheckpoint::begin(int amode, uint32_t mode) {
   return growing_->located.manifest;
 }
 
-// Where only some have, two versions would be written side by side.
+// Where only some have, or each half with others, two versions would be written side by side.
 Result<bool> SharedCheckpoint::all_have_it_open(const OpenPtr& mine, const std::string& path, exchange::Exchange& ranks) {
   if (ranks.size() == 1) return mine != nullptr;
-  const auto found = ranks.all_max({int64_t(mine != nullptr), int64_t(mine == nullptr)});
-  if (found[0] && found[1])
+  const auto which = mine ? int64_t(std::hash<std::string>()(mine->manifest.file_id) >> 2) : 0;
+  const auto found = ranks.all_max({int64_t(mine != nullptr), int64_t(mine == nullptr), which, -which});
+  if (found[0] && (found[1] || found[2] != -found[3]))
     return Status(Kind::busy, path + ": some of these ranks have it open together with others: let these open it, or all close it before", EBUSY);
   return found[0] != 0;
 }
@@ -197,8 +201,12 @@ void SharedCheckpoint::could_not_read(const std::string& version, const std::str
   if (!node.empty()) (void)checkpoint::LocalFiles(parse_node_path(node).path, run->id, run->attempt).note_unread(version, why);
 }
 
-void SharedCheckpoint::abandon() {
+SharedCheckpoint::~SharedCheckpoint() {
   if (has_joined_ && writes_) --open_->joined;
+  if (!has_joined_ && open_) open_->is_over = true;
+}
+
+void SharedCheckpoint::abandon() {
   if (!growing_) return;
   const posix::OurCode ours_now;
   (void)of_process()->end_together(*growing_, false);
@@ -232,13 +240,15 @@ Status SharedCheckpoint::end(bool keeps, bool removes_it) {
 
 // The file is a version when the open is closed that this one has joined.
 Status SharedCheckpoint::close_joined(const Status& closed, bool and_remove) {
-  if (writes_) --open_->joined, open_->has_failed = open_->has_failed || !closed;
+  if (writes_ && !closed) open_->has_failed = true;
+  if (std::exchange(writes_, false)) --open_->joined;
   if (!closed || !and_remove) return closed;
   return Status(Kind::busy, path_ + ": it is open still, and is not removed: let the last close remove it", EBUSY);
 }
 
 Status SharedCheckpoint::close(const Status& closed, bool and_remove, exchange::Exchange& ranks) {
   if (has_joined_) return close_joined(closed, and_remove);
+  open_->is_over = true;
   const auto of_all = ranks.all_max({open_->has_written.load(), open_->has_failed.load(), open_->joined.load() > 0});
   const bool is_written = !may_stay_so_ || of_all[0], has_failed = of_all[1] != 0, is_open = of_all[2] != 0;
   const auto with_own = [](const auto& call) {
@@ -251,7 +261,7 @@ Status SharedCheckpoint::close(const Status& closed, bool and_remove, exchange::
     });
   Status ended = exchange::agree(ranks, growing_ ? end(closed.ok() && is_written && !has_failed && !is_open, and_remove) : Status());
   if (open_->has_written) with_own([&](Checkpoints& all) { all.ended_together(open_->name, !ended); });
-  if (ended && is_open)
+  if (ended && is_open && !and_remove)
     ended = Status(Kind::busy, path_ + ": a rank that has opened it once more has it open still: it is not protected; let that one be closed before",
                    EBUSY);
   if (ended && has_failed) ended = Status(Kind::io, path_ + ": a rank could not write all of it by another open: it is not protected", EIO);

@@ -29,6 +29,7 @@ class SharedCheckpoint {
     std::string version = {};  // its id, where it is only read
   };
   static Result<Found> open(const Settings& settings, const std::string& path, int amode, uint32_t mode, exchange::Exchange& ranks);
+  ~SharedCheckpoint();
   // A rank could not read that version: a note on its node says so before the next attempt begins (checkpoint/unread.hpp).
   static void could_not_read(const std::string& version, const std::string& why);
   // It began as a copy, and is a version where some rank writes to it. Each rank says so before its first write.
@@ -48,6 +49,7 @@ class SharedCheckpoint {
     std::atomic<bool> has_written{false};  // this rank
     std::atomic<bool> has_failed{false};   // ... in an open that has joined
     std::atomic<int> joined{0};            // opens to write that have, and are not closed
+    std::atomic<bool> is_over{false};      // the first open is closed: nobody joins any more
   };
   using OpenPtr = std::shared_ptr<Open>;
   class AllOpen;
