@@ -207,27 +207,31 @@ namespace {
 
 struct LocalPaths {
   std::string copy, twin, evicted, memory;
-  std::vector<std::string> restored;  // of it, and of what the attempt began with in its place
 };
 
-std::optional<LocalPaths> local_paths_of(const layout::Version& version, const layout::Attempt& attempt_now) {
-  const auto in = [&](State state, const Result<std::string>& name) {
-    return fmt::format("{}/{}/{}", directory_of_attempt(version.run, version.attempt), state_name(state), *name);
-  };
+std::optional<LocalPaths> local_paths_of(const layout::Version& version) {
   const auto name = encode(name_of(version));
   if (!name) return {};
-  LocalPaths paths{in(State::kept, name), in(State::twin, name), in(State::evicted, name), in(State::dropped, name), {}};
-  if (version.attempt != attempt_now || version.is_single()) return paths;
-  LocalName restored{version.step, version.rank, version.ranks, version.number, version.file, version.written, version.turn};
-  if (const auto of_it = encode(restored)) paths.restored.push_back(in(State::restored, of_it));
-  restored.number = 0, restored.written = 0, restored.turn = 0;
-  if (const auto before = encode(restored)) paths.restored.push_back(in(State::restored, before));
-  return paths;
+  const auto in = [&](State state) { return fmt::format("{}/{}/{}", directory_of_attempt(version.run, version.attempt), state_name(state), *name); };
+  return LocalPaths{in(State::kept), in(State::twin), in(State::evicted), in(State::dropped)};
+}
+
+// What was fetched of these files there, and of what the attempt began with in their places: their ranks may have had other numbers.
+void drop_restored(target::Target& target, std::span<const layout::Manifest> stored_together, const layout::Attempt& attempt_now) {
+  const layout::Version& any = *stored_together.front().version;
+  if (any.attempt != attempt_now || any.is_single()) return;
+  const std::string directory = fmt::format("{}/{}", directory_of_attempt(any.run, any.attempt), state_name(State::restored));
+  const auto names = target.list(directory);
+  if (!names) return;
+  for (const std::string& text : *names) {
+    const auto name = decode_local_name(text);
+    const auto replaces = [&](const layout::Manifest& one) { return one.version->file == name->file && one.version->number >= name->number; };
+    if (name && std::any_of(stored_together.begin(), stored_together.end(), replaces)) (void)target.remove(directory + "/" + text);
+  }
 }
 
 // On a full disk the copy has to go first. Where there is a twin its name is remembered as well.
 Status drop_local(target::Target& target, const LocalPaths& paths, bool remembers) {
-  for (const std::string& restored : paths.restored) (void)target.remove(restored);
   const bool was_twin = target.remove(paths.twin).ok();
   (void)target.remove(paths.evicted);
   if (!remembers && !was_twin) return target.remove(paths.copy);
@@ -247,14 +251,16 @@ Status drop(std::span<const layout::Manifest> stored_together, const layout::Att
     if (!member.usable()) continue;
     std::vector<std::pair<LocalPaths, bool>> all;  // and whether it is remembered
     for (const layout::Manifest& one : stored_together)
-      if (auto paths = local_paths_of(*one.version, attempt_now)) {
+      if (auto paths = local_paths_of(*one.version)) {
         const bool remembers = one.version->attempt == attempt_now && one.file_id.ends_with(catalog::digits_of_node(member.path));
         all.emplace_back(std::move(*paths), remembers);
       }
-    (void)member.lane->run([target = member.target, all = std::move(all)] {
-      for (const auto& [paths, remembers] : all) (void)drop_local(*target, paths, remembers);
-      return Status();
-    });
+    (void)member.lane->run(
+        [target = member.target, all = std::move(all), attempt_now, versions = std::vector(stored_together.begin(), stored_together.end())] {
+          for (const auto& [paths, remembers] : all) (void)drop_local(*target, paths, remembers);
+          drop_restored(*target, versions, attempt_now);
+          return Status();
+        });
   }
   return gone;
 }

@@ -422,23 +422,23 @@ uint32_t LocalFiles::Listed::last_evicted(const std::string& file) const {
   return last;
 }
 
-uint32_t LocalFiles::Listed::last_dropped(const std::string& file) const {
-  uint32_t last = 0;
-  for (const LocalFile& one : all_)
-    if (one.state == State::dropped && one.name.file == file && one.name.kind == LocalName::of_user && !is_announced(one.name))
-      last = std::max(last, one.name.number);
-  return last;
+bool LocalFiles::Listed::has_failed_before(const LocalFile& file) const {
+  if (file.state != State::failed) return false;
+  return std::any_of(all_.begin(), all_.end(), [&](const LocalFile& one) {
+    return one.state == State::dropped && one.name.file == file.name.file && one.name.number > file.name.number && !is_announced(one.name);
+  });
 }
 
-// What is older than a version that gave way is not the newest: that one is in the pool, or nowhere any more.
+// What is older than a version whose copy gave way is not the newest: that one is in the pool. Nor is what could not be protected, and is older than a
+// version that was dropped.
 std::optional<LocalFile> LocalFiles::Listed::newest(const std::string& file) const {
   const LocalFile* best = nullptr;
   std::optional<uint32_t> hidden;
-  const uint32_t gone = std::max(last_evicted(file), last_dropped(file));
+  const uint32_t evicted = last_evicted(file);
   for (const LocalFile& one : all_) {
     if (is_never_seen(one.state) || one.name.file != file || one.name.kind != LocalName::of_user) continue;
     if (one.state == State::hidden) hidden = std::max(hidden.value_or(0), one.name.number);
-    else if (one.of_version() < gone) continue;
+    else if (one.of_version() < evicted || has_failed_before(one)) continue;
     else if ((!best || best->name.number < one.name.number) && !(one.is_untouched && is_followed(one))) best = &one;
   }
   if (!best || (hidden && *hidden >= best->of_version())) return {};
@@ -510,12 +510,10 @@ std::optional<uint64_t> LocalFiles::Listed::last_step(const std::string& file, u
 
 LocalFiles::Seen LocalFiles::Listed::see() const {
   using Numbers = std::map<std::string, uint32_t>;
-  Numbers newest, hidden, evicted, dropped;
+  Numbers newest, hidden, evicted;
   for (const LocalFile& one : all_) {
-    if (one.name.kind != LocalName::of_user) continue;
-    if (one.state == State::dropped ? is_announced(one.name) : is_never_seen(one.state) && one.state != State::evicted) continue;
-    Numbers& numbers = one.state == State::hidden ? hidden : one.state == State::evicted ? evicted : one.state == State::dropped ? dropped : newest;
-    uint32_t& number = numbers[one.name.file];
+    if ((is_never_seen(one.state) && one.state != State::evicted) || one.name.kind != LocalName::of_user || has_failed_before(one)) continue;
+    uint32_t& number = (one.state == State::hidden ? hidden : one.state == State::evicted ? evicted : newest)[one.name.file];
     number = std::max(number, one.of_version());
   }
   const auto number_in = [](const Numbers& numbers, const std::string& file) {
@@ -526,7 +524,7 @@ LocalFiles::Seen LocalFiles::Listed::see() const {
   for (const auto& [file, number] : hidden)
     if (std::max(number_in(newest, file), number_in(evicted, file)) <= number) seen.removed.emplace(file, number);
   for (const auto& [file, number] : newest)
-    if (!seen.removed.count(file) && number >= std::max(number_in(evicted, file), number_in(dropped, file))) seen.there.insert(file);
+    if (!seen.removed.count(file) && number >= number_in(evicted, file)) seen.there.insert(file);
   return seen;
 }
 

@@ -197,7 +197,7 @@ class LocalFiles {
     friend class LocalFiles;
     bool is_followed(const LocalFile& copy) const;
     uint32_t last_evicted(const std::string& file) const;  // 0: none
-    uint32_t last_dropped(const std::string& file) const;  // the same
+    bool has_failed_before(const LocalFile& file) const;   // ... a version that gave way
     std::vector<LocalFile> all_;                           // in the order of the states
   };
   Listed listed() const;

@@ -51,7 +51,7 @@ class CheckpointListings(CheckpointTest):
     def test_runs_are_told_apart_by_where_their_files_lie(self):
         self.run_job("echo one > ck/ck.1.0")
         self.assertNotIn("run ", self.holdfast("checkpoints").stdout.replace("  run  ", ""), "there is one only")
-        self.run_job("mkdir -p other/1 other/2; echo one > other/1/out.0; echo two > other/2/out.0", pattern="other/{step}/out.{rank}")
+        self.run_job("mkdir -p other/1 other/2; echo one > other/1/out.0; echo two > other/2/out.0", pattern="other/{step}/out*")
         shown, listed = self.holdfast("checkpoints").stdout, self.json("checkpoints")["checkpoints"]
         for directory in ("ck", "other"):
             run = next(one["run"] for one in listed if one["directory"] == self.path(directory))

@@ -80,8 +80,10 @@ std::map<std::string, std::string> directories_of_runs(const Survey& survey) {
     std::string& at = all.try_emplace(run, catalog::parent_of(file)).first->second;
     while (at != "/" && !file.starts_with(at + "/")) at = catalog::parent_of(at);
   };
-  for (const LocalEntry& entry : survey.local) add(entry.run, entry.name.file);
-  for (const catalog::FoundVersion& one : survey.versions) add(one.manifest.version->run, one.manifest.version->file);
+  for (const LocalEntry& entry : survey.local)
+    if (entry.name.kind == checkpoint::LocalName::of_user) add(entry.run, entry.name.file);
+  for (const catalog::FoundVersion& one : survey.versions)
+    if (!one.manifest.version->roll) add(one.manifest.version->run, one.manifest.version->file);
   for (const checkpoint::DrainedCheckpoint& one : survey.drained)
     for (const auto& file : one.files) add(one.run, file.path);
   return all;
