@@ -106,7 +106,10 @@ bool Typemap::tiles_overlap() const {
   // Bytes that meet do so within as many neighbouring tiles as one copy spans.
   if (extent_ <= 0) return true;
   const uint64_t tiles = divide_up(static_cast<uint64_t>(true_ub_ - true_lb_), static_cast<uint64_t>(extent_)) + 1;
-  return meet_in(tiles * size_);
+  uint64_t pieces = 0;
+  for (const Run& run : runs_) pieces += run.count;
+  constexpr uint64_t most_pieces = 1 << 20;  // to be looked at when a view is set; beyond, each write looks at its own
+  return tiles > most_pieces / pieces || meet_in(tiles * size_);
 }
 
 bool Typemap::meet_in(uint64_t bytes) const {

@@ -51,7 +51,7 @@ class Typemap {
   bool monotonic() const { return monotonic_; }
   // In one copy some byte comes twice: what MPI forbids of a filetype to write by (MPI-4.0, 14.1.1). (Costs a sort where the map is not ascending.)
   bool overlaps() const;
-  // Tiled endlessly some does: one access must not go so far. The extent of HDF5's filetypes is less than what one copy spans.
+  // Tiled endlessly some may: one access must not go so far. The extent of HDF5's filetypes is less than what one copy spans.
   bool tiles_overlap() const;
 
   // Calls `piece(disp, length, count, stride)` for the data bytes [position, position + bytes) of the endless tiling,

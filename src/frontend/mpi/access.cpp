@@ -95,7 +95,8 @@ Fault prepare(ProtectedMpiFile& file, const DataAccess& access, Transfer& transf
 Fault run_at(ProtectedMpiFile& file, const DataAccess& access, int64_t at, Transfer& transfer) {
   transfer.start_at(at);
   Fault moved = transfer.run(*file.stack, access.collective);
-  if (access.collective && access.direction == Direction::write && moved.code != MPI_ERR_CONVERSION && file.exchange->rank() != 0) {
+  if (access.collective && access.direction == Direction::write && moved.code != MPI_ERR_CONVERSION && moved.code != MPI_ERR_TYPE &&
+      file.exchange->rank() != 0) {
     moved.sentence.clear();  // all ranks have got it, one says it
   }
   return moved;
