@@ -1,5 +1,5 @@
 /* Writes a line for each step, and one for each SIGUSR1, until SIGTERM comes. Then it writes one more, and ends with 7: ends_in_order FILE.
- * With BY_DEFAULT a SIGTERM ends it. */
+ * With BY_DEFAULT a SIGTERM ends it. With SAYS it prints that, and takes its time. */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -37,6 +37,10 @@ int main(int count, char **words) {
   }
   fprintf(file, "signal %d\n", (int)stop);
   if (fclose(file) != 0) return 4;
+#ifdef SAYS
+  printf("saved\n"); /* to a terminal at once, as Open MPI's ranks have it */
+  sleep(4);
+#endif
   printf("ended in order\n");
   fflush(stdout);
 #ifdef WITH_MPI

@@ -68,23 +68,40 @@ class SignalsOfReplicas(ReplicatedTest):
                         self.assert_ended_in_order(f"{name}.{rank}")
 
     def test_one_signal_to_the_whole_group_is_one(self):
-        """As from batch systems and `timeout`, which sends it to the process as well."""
+        """As from batch systems and `timeout`, which sends it to the process as well. Open MPI's launcher kills who has not ended after two seconds."""
         for name, launcher in debian_mpis():
+            subprocess.run([f"mpicc.{name}", "-DWITH_MPI", SOURCE, "-o", self.path("program")], check=True)
+            ended = []
             for both in (False, True):
-                with self.subTest(name, both=both):
-                    subprocess.run([f"mpicc.{name}", "-DWITH_MPI", SOURCE, "-o", self.path("program")], check=True)
-                    job = self.start(*launcher, "-n", "2", "./program", name, begin=os.setsid)
-                    for rank in (0, 1):
-                        self.wait_for_steps(f"{name}.{rank}")
-                    if both:
-                        job.send_signal(signal.SIGTERM)
-                    os.killpg(job.pid, signal.SIGTERM)
-                    _, errors = job.communicate(timeout=60)
-                    self.jobs.remove(job)
-                    self.assertNotRegex(errors, "differ|died|lost")
-                    for rank in (0, 1):
+                job = self.start(*launcher, "-n", "2", "./program", name, begin=os.setsid)
+                for rank in (0, 1):
+                    self.wait_for_steps(f"{name}.{rank}")
+                if both:
+                    job.send_signal(signal.SIGTERM)
+                os.killpg(job.pid, signal.SIGTERM)
+                _, errors = job.communicate(timeout=60)
+                self.jobs.remove(job)
+                self.assertNotRegex(errors, "differ|died|lost")
+                for rank in (0, 1):
+                    ended.append("signal" in self.read(f"{name}.{rank}"))
+                    if ended[-1]:
                         self.assert_ended_in_order(f"{name}.{rank}")
-                        os.remove(self.path(f"{name}.{rank}"))
+                    os.remove(self.path(f"{name}.{rank}"))
+            self.assertTrue(all(ended) if name.startswith("mpich") else any(ended), (name, ended))
+
+    def test_what_it_prints_then_is_printed(self):
+        """Open MPI's launcher kills ranks that it has told to end."""
+        for name, launcher in debian_mpis():
+            with self.subTest(name):
+                subprocess.run([f"mpicc.{name}", "-DWITH_MPI", "-DSAYS", SOURCE, "-o", self.path("program")], check=True)
+                job = self.start(*launcher, "-n", "2", "./program", name)
+                for rank in (0, 1):
+                    self.wait_for_steps(f"{name}.{rank}")
+                job.send_signal(signal.SIGTERM)
+                said, errors = job.communicate(timeout=60)
+                self.jobs.remove(job)
+                if all("signal" in self.read(f"{name}.{rank}") for rank in (0, 1)):
+                    self.assertEqual(said.count("saved\n"), 2, said + errors)
 
     def test_a_program_that_the_signal_ends_has_not_ended_well(self):
         """MPICH's launcher ends with 0 then, more often than not."""

@@ -162,6 +162,7 @@ class Job {
   void say_what_was_held(Team& team, bool now);
   static void say_why_refused(Team& team, const std::string& text);
   void end(Team& team);
+  void hand(const Team& team, int signal) const;
   void pass_on(int signal);
   void stop();
   void end_all(int code);
@@ -408,11 +409,14 @@ void Job::stop() {
     if (!team.ended) (void)::kill(-team.launcher, SIGCONT);
 }
 
+// Launchers pass it on. A script's programs are in its group, as they are in a terminal's.
+void Job::hand(const Team& team, int signal) const { (void)::kill(has_launcher_ ? team.launcher : -team.launcher, signal); }
+
 // All replicas would get it, each at another place. So one team gets it, when the others have ended. Of those that end a job the second one ends that team as well.
 void Job::pass_on(int signal) {
   if (code_) return;
   if (alone_) {
-    if (!teams_[*alone_].ended) (void)::kill(teams_[*alone_].launcher, signal);
+    if (!teams_[*alone_].ended) hand(teams_[*alone_], signal);
     return;
   }
   to_pass_on_.push_back(signal);
@@ -447,13 +451,13 @@ void Job::children() {
 void Job::end(Team& team) {
   if (team.ended || team.told != Clock::time_point()) return;
   team.told = Clock::now();
-  (void)::kill(team.launcher, SIGTERM);
+  hand(team, SIGTERM);
 }
 
 void Job::end_late_ones() {
   if (ends_by_ != 0 && !code_ && Clock::now() - ends_since_ > patience_with_program) end_all(128 + ends_by_);
   for (Team& team : teams_)
-    if (!team.ended && team.told != Clock::time_point() && Clock::now() - team.told > patience) (void)::kill(team.launcher, SIGKILL);
+    if (!team.ended && team.told != Clock::time_point() && Clock::now() - team.told > patience) hand(team, SIGKILL);
 }
 
 // A hub that is stopped says nothing, and closes nothing. Ranks that do not hear from it have ended by themselves; so does the job then.

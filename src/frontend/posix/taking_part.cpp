@@ -63,7 +63,8 @@ void mark_output_where_it_joins() {
   });
 }
 
-// Standard output and error become pipes; what comes through them is delivered once, whichever team is ahead.
+// Standard output and error become pipes; what comes through them is delivered once, whichever team is ahead. Open MPI gives ranks a terminal, to which C's
+// library writes line by line: what it would keep for a pipe comes late, and goes with a program that is killed.
 Status join_output(const std::string& orders, const std::string& rank) {
   Pipe out, err, told;
   if (!out.make() || !err.make() || !told.make()) return Status::from_errno(errno, "pipe");
@@ -75,8 +76,10 @@ Status join_output(const std::string& orders, const std::string& rank) {
   for (const int launchers : {STDOUT_FILENO, STDERR_FILENO})
     if (raw::fcntl(launchers, F_GETFD, 0) >= 0) given.push_back(launchers);
   HF_TRY(service::start_helper(service::helper_program("replica-output"), {rank}, given));
+  const bool is_terminal = ::isatty(STDOUT_FILENO) != 0;
   for (const auto& [pipe, fd] : {std::pair{&out, 1}, std::pair{&err, 2}})
     if (syscall(SYS_dup3, pipe->write_end.get(), fd, 0) < 0) return Status::from_errno(errno, "dup3");
+  if (is_terminal) (void)std::setvbuf(stdout, nullptr, _IOLBF, 0);
   return Status();
 }
 
