@@ -70,16 +70,19 @@ static void independent(void) {
   for (int r = 0; r < ROWS; ++r)
     for (int c = 0; c < COLS; ++c) data[r][c] = (rank * ROWS + r) * 1000.0 + c;
   nc(ncmpi_put_vara_double_all(file, other, mine, count, &data[0][0]), "put together");
+  MPI_Barrier(MPI_COMM_WORLD); /* no rank waits in that for what another one reads then */
   nc(ncmpi_begin_indep_data(file), "begin_indep_data");
   nc(ncmpi_get_vara_double(file, other, of_next, count, &back[0][0]), "get alone");
   CHECK(back[1][2] == (next * ROWS + 1) * 1000.0 + 2, "alone: read other data than was written together: %g", back[1][2]);
   nc(ncmpi_put_vara_double(file, fixed, mine, count, &data[0][0]), "put alone");
   nc(ncmpi_end_indep_data(file), "end_indep_data");
+  MPI_Barrier(MPI_COMM_WORLD);
   nc(ncmpi_get_vara_double_all(file, fixed, of_next, count, &back[0][0]), "get together");
   CHECK(back[1][2] == (next * ROWS + 1) * 1000.0 + 2, "together: read other data than was written alone: %g", back[1][2]);
   for (int step = 0; step < 2; ++step) { /* behind the end that each rank's own handle has seen */
     const MPI_Offset at[2] = {step, (MPI_Offset)rank * ROWS}, of_others[2] = {step, (MPI_Offset)next * ROWS}, one[2] = {1, ROWS};
     nc(ncmpi_put_vara_double_all(file, records, at, one, &data[step][0]), "put a record together");
+    MPI_Barrier(MPI_COMM_WORLD);
     nc(ncmpi_begin_indep_data(file), "begin_indep_data");
     nc(ncmpi_get_vara_double(file, records, of_others, one, &back[0][0]), "get a record alone");
     CHECK(back[0][2] == (next * ROWS + step) * 1000.0 + 2, "alone: read another record than was written together: %g", back[0][2]);
@@ -88,6 +91,7 @@ static void independent(void) {
   nc(ncmpi_begin_indep_data(file), "begin_indep_data");
   data[3][4] = -1;
   nc(ncmpi_put_vara_double(file, fixed, mine, count, &data[0][0]), "put alone");
+  MPI_Barrier(MPI_COMM_WORLD);
   nc(ncmpi_redef(file), "redef"); /* the data moves */
   static char text[3000];
   memset(text, 't', sizeof text);
