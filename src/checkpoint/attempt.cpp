@@ -1,6 +1,7 @@
 #include "checkpoint/attempt.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <span>
 
@@ -216,17 +217,27 @@ std::optional<LocalPaths> local_paths_of(const layout::Version& version) {
   return LocalPaths{in(State::kept), in(State::twin), in(State::evicted), in(State::dropped)};
 }
 
+using Numbers = std::map<std::string, uint32_t>;  // by path
+
+// Of those of this attempt, whose files nodes may have fetched.
+Numbers numbers_of(std::span<const layout::Manifest> stored_together, const layout::Attempt& attempt_now) {
+  Numbers numbers;
+  for (const layout::Manifest& one : stored_together)
+    if (const layout::Version& version = *one.version; version.attempt == attempt_now && !version.is_single()) {
+      uint32_t& number = numbers[version.file];
+      number = std::max(number, version.number);
+    }
+  return numbers;
+}
+
 // What was fetched of these files there, and of what the attempt began with in their places: their ranks may have had other numbers.
-void drop_restored(target::Target& target, std::span<const layout::Manifest> stored_together, const layout::Attempt& attempt_now) {
-  const layout::Version& any = *stored_together.front().version;
-  if (any.attempt != attempt_now || any.is_single()) return;
-  const std::string directory = fmt::format("{}/{}", directory_of_attempt(any.run, any.attempt), state_name(State::restored));
-  const auto names = target.list(directory);
+void drop_restored(target::Target& target, const std::string& directory, const Numbers& numbers) {
+  const auto names = numbers.empty() ? Result<std::vector<std::string>>(std::vector<std::string>()) : target.list(directory);
   if (!names) return;
   for (const std::string& text : *names) {
     const auto name = decode_local_name(text);
-    const auto replaces = [&](const layout::Manifest& one) { return one.version->file == name->file && one.version->number >= name->number; };
-    if (name && std::any_of(stored_together.begin(), stored_together.end(), replaces)) (void)target.remove(directory + "/" + text);
+    const auto dropped = name ? numbers.find(name->file) : numbers.end();
+    if (dropped != numbers.end() && name->number <= dropped->second) (void)target.remove(directory + "/" + text);
   }
 }
 
@@ -247,6 +258,8 @@ Status drop(std::span<const layout::Manifest> stored_together, const layout::Att
   const Status gone = catalog::remove_version(catalog::locate_version(any, settings));
   const auto pool = catalog::look_at_pool(settings.local, settings.deadline_ms);
   if (!pool) return gone;
+  const Numbers numbers = numbers_of(stored_together, attempt_now);
+  const std::string restored = fmt::format("{}/{}", directory_of_attempt(any.version->run, attempt_now), state_name(State::restored));
   for (const catalog::Member& member : pool->members) {
     if (!member.usable()) continue;
     std::vector<std::pair<LocalPaths, bool>> all;  // and whether it is remembered
@@ -255,12 +268,11 @@ Status drop(std::span<const layout::Manifest> stored_together, const layout::Att
         const bool remembers = one.version->attempt == attempt_now && one.file_id.ends_with(catalog::digits_of_node(member.path));
         all.emplace_back(std::move(*paths), remembers);
       }
-    (void)member.lane->run(
-        [target = member.target, all = std::move(all), attempt_now, versions = std::vector(stored_together.begin(), stored_together.end())] {
-          for (const auto& [paths, remembers] : all) (void)drop_local(*target, paths, remembers);
-          drop_restored(*target, versions, attempt_now);
-          return Status();
-        });
+    (void)member.lane->run([target = member.target, all = std::move(all), restored, numbers] {
+      for (const auto& [paths, remembers] : all) (void)drop_local(*target, paths, remembers);
+      drop_restored(*target, restored, numbers);
+      return Status();
+    });
   }
   return gone;
 }

@@ -62,8 +62,8 @@ void note_giving_way(const std::vector<Protected>& old, const Run& run, const Se
 // Asked of node `own` (an address) first.
 bool has_given_way(const Run& run, const std::string& own, const Settings& settings);
 
-// A version that is too old goes from all nodes that answer, and then its local copy, with all that nodes have fetched of the file. Where the job is in the version's attempt still, the node that
-// has written it remembers its name. The number must not be given again, for a node that does not answer may come back with this version.
+// A version that is too old goes from all nodes that answer, and then its local copy, with all that nodes have fetched of the file. Where the job is in the
+// version's attempt still, the node that has written it remembers its name. The number must not be given again, for a node that does not answer may come back with this version.
 // `stored_together`: one version, or all of a pack's (Surveyor::stores_of).
 Status drop(std::span<const layout::Manifest> stored_together, const layout::Attempt& attempt_now, const Settings& settings);
 inline Status drop(const layout::Manifest& manifest, const layout::Attempt& attempt_now, const Settings& settings) {
