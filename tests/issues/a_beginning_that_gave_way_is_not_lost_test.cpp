@@ -10,7 +10,7 @@ class GaveWay : public TwoRanks {
   GaveWay() : TwoRanks("/data/{step}.*.{rank}") {
     write(1, "a"), write(2, "a"), write(1, "a");  // each step is said to be whole when the next one is begun
     EXPECT_EQ(whole(), std::vector<uint64_t>{2});
-    begin_again();
+    begin_again_with(2);
     write(1, "a"), write(2, "a");
     EXPECT_EQ(all().back().step, 2u);
   }
@@ -20,22 +20,11 @@ class GaveWay : public TwoRanks {
   static std::string path_of(uint64_t step, const std::string& name, uint32_t rank) {
     return "/data/" + std::to_string(step) + "." + name + "." + std::to_string(rank);
   }
-  // Another attempt, which begins with step 2.
-  void begin_again() {
-    run.attempt = 2, run.from = Run::From{1, 2};
-    fronts.clear(), protectors.clear();
-    for (const uint32_t rank : {0, 1}) {
-      fronts.push_back(Front::make(settings, *Patterns::parse(settings.checkpoint), run, {rank, 2, settings.local[rank * 2]}));
-      protectors.emplace_back(settings, run, settings.local[rank * 2], [](const std::string& sentence) { ADD_FAILURE() << sentence; });
-      ASSERT_TRUE(protectors.back().begin().ok());
-    }
-  }
   // As `run` does: step 1 of this attempt is whole, and step 2 of the one before goes.
   void drop_what_is_old() {
     const auto old = to_drop(all(), run.id, 1);
     EXPECT_TRUE(std::any_of(old.begin(), old.end(), [](const Protected& one) { return one.version.attempt.number == 1 && one.version.step == 2; }));
-    note_giving_way(old, run, settings);
-    for (const auto& files : surveyor.stores_of(old)) ASSERT_TRUE(drop(files, run.attempt, settings).ok());
+    drop_as_run_does(old);
   }
   Status open_a_new_name_in_the_second_slot() {
     Status status;

@@ -30,21 +30,6 @@ class Replaced : public TwoRanks {
     if (!sight) return sight.status().sentence();
     return sight->what == Front::Sight::local ? *catalog::read_beginning(sight->path, 100) : "absent";
   }
-  void begin_again_with(uint64_t step) {
-    run.attempt = 2, run.from = Run::From{1, step};
-    fronts.clear(), protectors.clear();
-    for (const uint32_t rank : {0, 1}) {
-      fronts.push_back(Front::make(settings, *Patterns::parse(settings.checkpoint), run, {rank, 2, settings.local[rank * 2]}));
-      protectors.emplace_back(settings, run, settings.local[rank * 2], [](const std::string& sentence) { ADD_FAILURE() << sentence; });
-      ASSERT_TRUE(protectors.back().begin().ok());
-    }
-  }
-  // As `run` does once a newer one is whole.
-  void drop_what_is_old() {
-    const auto old = to_drop(all(), run.id, 1);
-    note_giving_way(old, run, settings);
-    for (const auto& files : surveyor.stores_of(old)) ASSERT_TRUE(drop(files, run.attempt, settings).ok());
-  }
   static std::string path_of(uint64_t step, uint32_t rank) { return "/data/ck." + std::to_string(step) + "." + std::to_string(rank); }
 };
 
@@ -55,7 +40,7 @@ TEST_F(Replaced, as_the_attempt_began_with_it) {
   EXPECT_EQ(read_by(1), "before");
   write(0, 1, "now");
   write_all(2), write_all(3);
-  drop_what_is_old();
+  drop_as_run_does(to_drop(all(), run.id, 1));
   EXPECT_EQ(read_by(0), "absent");
   EXPECT_EQ(read_by(1), "absent");
 }
@@ -65,7 +50,7 @@ TEST_F(Replaced, as_another_node_has_read_it) {
   EXPECT_EQ(read_by(1), "before");
   write(0, 1, "now");
   write_all(2), write_all(3);
-  drop_what_is_old();
+  drop_as_run_does(to_drop(all(), run.id, 1));
   EXPECT_EQ(read_by(0), "absent");
   EXPECT_EQ(read_by(1), "absent");
 }

@@ -42,13 +42,6 @@ class CopyGone : public TwoRanks {
     text.resize(size_t(std::max<ssize_t>(site.pread(fd.get(), text.data(), text.size(), 0), 0)));
     return text;
   }
-  void begin_again_with(uint64_t step) {
-    run.attempt = 2, run.from = Run::From{1, step};
-    fronts[0] = Front::make(settings, *Patterns::parse(settings.checkpoint), run, {0, 2, settings.local[0]});
-    protectors.clear();
-    protectors.emplace_back(settings, run, settings.local[0], [](const std::string& sentence) { ADD_FAILURE() << sentence; });
-    ASSERT_TRUE(protectors[0].begin().ok());
-  }
 
   const std::string path = "/data/ck.1.0";
 };

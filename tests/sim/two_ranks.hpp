@@ -41,6 +41,21 @@ class TwoRanks : public ::testing::Test {
     fronts[rank]->closed(fd);
     protectors[rank].work();
   }
+  // Another attempt, which begins with that step of the first one.
+  void begin_again_with(uint64_t step) {
+    run.attempt = 2, run.from = Run::From{1, step};
+    fronts.clear(), protectors.clear();
+    for (const uint32_t rank : {0, 1}) {
+      fronts.push_back(Front::make(settings, *Patterns::parse(settings.checkpoint), run, {rank, 2, settings.local[rank * 2]}));
+      protectors.emplace_back(settings, run, settings.local[rank * 2], [](const std::string& sentence) { ADD_FAILURE() << sentence; });
+      ASSERT_TRUE(protectors.back().begin().ok());
+    }
+  }
+  // As `run` does, which keeps the newest one alone.
+  void drop_as_run_does(const std::vector<Protected>& old) {
+    note_giving_way(old, run, settings);
+    for (const auto& files : surveyor.stores_of(old)) ASSERT_TRUE(checkpoint::drop(files, run.attempt, settings).ok());
+  }
   std::vector<Checkpoint> all() { return *surveyor.look_at_versions(); }
   std::vector<uint64_t> whole() {
     std::vector<uint64_t> steps;
