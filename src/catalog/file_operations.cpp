@@ -136,8 +136,9 @@ Status say_where(const std::string& path, const Settings& settings) {
   if (!there) return there.status();
   there->manifest.path = path;
   ++there->manifest.epoch;
-  HF_TRY(write_manifests(*there));
-  return there->path_keeper->publish(there->manifest, true);
+  const Status told = write_manifests(*there);
+  HF_TRY(there->path_keeper->publish(there->manifest, true));
+  return told;
 }
 
 // By one rename; what was there is `aside` then, by its sidecar alone. No loss of power leaves one file's sidecar beside what leads to the other.
@@ -212,9 +213,10 @@ Status rename(const std::string& from, const std::string& to, const Settings& se
     (void)move(sidecar_of(new_path), sidecar_of(old_path), true);
     return entry;
   }
-  HF_TRY(say_where(new_path, settings));
-  const std::string from_directory = parent_of(old_path);
-  return from_directory == parent_of(new_path) ? Status() : sync_directory(from_directory);
+  // It has happened: what does not succeed from here on is no failure of it. Whoever was not told where the file is hears of it with its next change.
+  (void)say_where(new_path, settings);
+  if (const std::string from_directory = parent_of(old_path); from_directory != parent_of(new_path)) (void)sync_directory(from_directory);
+  return {};
 }
 
 Status replace(const std::string& from, const std::string& to, const std::string& aside, const Settings& settings) {

@@ -34,7 +34,7 @@ class Directories(unittest.TestCase):
             d.mkdir(parents=True)
         clean = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
         self.env = dict(clean, LC_ALL="C", HOLDFAST_PROTECT=scheme, HOLDFAST_CONFIG="", HOLDFAST_STRIPING_UNIT="65536",
-                        HOLDFAST_PATH="*.dat", HOLDFAST_CLOSE="fast", HOLDFAST_ALLOW_SHARED_TARGET="1")
+                        HOLDFAST_PATH="*.dat", HOLDFAST_CLOSE="fast", HOLDFAST_ALLOW_SHARED_TARGET="1", HOLDFAST_DEADLINE="60s")
         if count:
             self.env["HOLDFAST_TARGETS"] = ",".join(map(str, targets))
         native, ours = base / "native", base / "ours"
