@@ -192,6 +192,25 @@ class ReplicatedRanks(ReplicatedTest):
                 self.assertNotIn(done.returncode, (0, 120, 121))
                 self.assertIn("usage: heat OUTPUT", done.stderr)
 
+    def test_a_rank_that_ends_with_an_error_ends_the_job_with_it(self):
+        """Now and then MPICH's launcher ends with the signal by which it has ended the other ranks."""
+        with open(self.path("exits.c"), "w", encoding="utf-8") as file:
+            file.write("""#include <mpi.h>
+                #include <stdlib.h>
+                int main(int count, char** words) {
+                  int rank;
+                  MPI_Init(&count, &words);
+                  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+                  if (rank == 1) exit(3);
+                  MPI_Barrier(MPI_COMM_WORLD);
+                  return MPI_Finalize();
+                }""")
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                subprocess.run([f"mpicc.{name}", "exits.c", "-o", "exits"], cwd=self.dir, check=True)
+                for _ in range(8):
+                    self.replicas(*launcher, "./exits", expect=3)
+
     def test_a_second_program_in_the_place_of_a_rank_is_refused(self):
         with open(self.path("tool.c"), "w") as file:
             file.write("""#include <mpi.h>

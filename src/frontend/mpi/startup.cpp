@@ -93,7 +93,7 @@ int hf_Abort(MPI_Comm comm, int errorcode) {
   {
     holdfast::frontend::OurCode inside;
     if (const holdfast::Status written = posix::ProcessFile::let_go_all(); !written.ok()) say(written.sentence());
-    if (auto* const replica = holdfast::redundant::Replica::now()) replica->leaves(true);
+    if (auto* const replica = holdfast::redundant::Replica::now()) replica->leaves(true, 0);  // its launcher says the code
   }
   return next_mpi.Abort(comm, errorcode);
 }

@@ -33,7 +33,7 @@ bool nothing_was_lost() {
 // A redundant job loses no replica that ends by itself. With an error it takes its team with it: launchers end the other ranks then.
 void leave_twins(int code) {
   auto* const replica = holdfast::redundant::Replica::now();
-  if (replica && of_this_process()) replica->leaves(code != 0);
+  if (replica && of_this_process()) replica->leaves(code != 0, code & 0xff);
 }
 
 // By a thread of MPI's own, whose launcher has gone: the twins go on, and would wait for the calls of an end. What this process holds they write.

@@ -263,7 +263,7 @@ void Hub::came(Talk& talk, const Frame& frame) {
     complaints_.add({talk.process_->team, talk.process_->rank, int(frame.subject), std::string(text_of(frame.payload)), now_ms()});
   if (frame.word == Word::reached) complaints_.take_back(talk.process_->team, talk.process_->rank, int(frame.subject));
   if (frame.word == Word::leaves) {
-    follow(members_->leaves(talk.process_->team, talk.process_->rank, frame.number == 1, frame.subject));
+    follow(members_->leaves(talk.process_->team, talk.process_->rank, frame.number == 1, frame.subject, int(frame.epoch)));
     look_whether_gone(talk.process_->rank);
     let_tell(awaiting_.waits({talk.process_->team, talk.process_->rank}));
   }

@@ -82,12 +82,13 @@ bool Membership::ended(const Team& team) const {
   return !team.lost && team.launcher_ended && (team.aborts || team.left.size() == team.joined.size());
 }
 
-Orders Membership::leaves(int team, int rank, bool with_its_team, uint64_t calls) {
+Orders Membership::leaves(int team, int rank, bool with_its_team, uint64_t calls, int code) {
   Team& its = teams_[size_t(team)];
   if (with_its_team && !its.is_member)
     return lose(team, -1, fmt::format("rank {} of team {} has ended with an error before the team had caught up", rank, team));
   its.left.emplace(rank, calls);
   its.aborts |= with_its_team;
+  if (code != 0 && !its.error) its.error = Error{rank, code};
   Orders orders{{.what = Order::live, .rank = rank}};
   compare_calls(its, rank, orders);
   look_who_has_not_come_up(orders);
@@ -424,6 +425,17 @@ Orders Membership::hub_is_left() {
   return orders;
 }
 
+// MPICH's launcher may end with the signal by which it has ended the other ranks, instead of the code for which it did.
+int Membership::code_of(const Team& team, Orders& orders) const {
+  constexpr int killed = 9;
+  if (!team.error || team.error->code == team.code || (team.code != killed && team.code != 128 + killed)) return team.code;
+  orders.push_back(
+      {.what = Order::say,
+       .line = fmt::format("the launcher of team {} has ended with {}, as the ranks that it killed; rank {} had ended with {}, which counts",
+                           number_of(team), team.code, team.error->rank, team.error->code)});
+  return team.error->code;
+}
+
 void Membership::look_whether_over(Orders& orders) {
   if (over_) return;
   const Team *first = nullptr, *well = nullptr;
@@ -448,7 +460,7 @@ void Membership::look_whether_over(Orders& orders) {
                       .line = differences_ == 0 ? "the rehearsal is over: the replicas have not differed"
                                                 : fmt::format("the rehearsal is over: the replicas have differed at {} call{}", differences_,
                                                               differences_ == 1 ? "" : "s")});
-  orders.push_back({.what = Order::finish, .code = first ? first->code : int(all_lost)});
+  orders.push_back({.what = Order::finish, .code = first ? code_of(*first, orders) : int(all_lost)});
 }
 
 }  // namespace holdfast::redundant

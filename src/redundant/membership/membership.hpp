@@ -47,8 +47,9 @@ class Membership {
   Orders joined(int team, int rank, int ranks);
   // Instead of that: it runs something else than its twins do.
   Orders is_unlike(int team, int rank, const std::string& how);
-  // By itself. `with_its_team`: MPI_Abort, after which the launcher ends the others. `calls`: that it has made together with its twins.
-  Orders leaves(int team, int rank, bool with_its_team, uint64_t calls = 0);
+  // By itself. `with_its_team`: MPI_Abort, or exit with an error, after which the launcher ends the others. `calls`: that it has made together with its twins.
+  // `code`: of its exit, where it was one.
+  Orders leaves(int team, int rank, bool with_its_team, uint64_t calls = 0, int code = 0);
   Orders gone(int team, int rank, const std::string& who);
   // How far it had come when it died: may be heard of after that.
   void died_at(int team, int rank, HowFar far) { teams_[size_t(team)].died.emplace(rank, far); }
@@ -110,9 +111,13 @@ class Membership {
   int teams() const { return int(teams_.size()); }
 
  private:
+  struct Error {
+    int rank, code;
+  };
   struct Team {
     std::set<int> joined = {};
     std::map<int, uint64_t> left = {};  // and how many calls they have made
+    std::optional<Error> error = {};    // the first one
     int ranks = 0;
     bool lost = false, aborts = false, launcher_ended = false;
     int code = 0;
@@ -138,6 +143,7 @@ class Membership {
   Orders rehearse(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims);
   void compare_calls(const Team& its, int rank, Orders& orders);
   void look_whether_over(Orders& orders);
+  int code_of(const Team& team, Orders& orders) const;
   std::string who_is_left() const;
 
   struct Held {

@@ -533,7 +533,7 @@ void Twins::differs(const std::string& what) {
 
 // Who has left is not heard any more: all that this replica has said has to be with its twins first. One that has just become a member of theirs may not be
 // heard yet, and is not waited for for ever.
-void Twins::leaves(bool with_its_team) {
+void Twins::leaves(bool with_its_team, int code) {
   before_a_send();
   const Busy now;
   {
@@ -546,7 +546,7 @@ void Twins::leaves(bool with_its_team) {
     last_to_followers(lock);
     Frame frame;
     frame.word = Word::leaves, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
-    frame.subject = meetings_.calls(), frame.number = with_its_team ? 1 : 0;
+    frame.subject = meetings_.calls(), frame.number = with_its_team ? 1 : 0, frame.epoch = uint32_t(code);
     put(most_teams, frame);
   }
   flush();

@@ -147,8 +147,8 @@ class Replica {
   // A signal ends this process, which holds bytes that its twins hold as well. Returns where all of them end so, at this place of the program, or when it is the
   // last one. Never returns where others go on: this team is lost then, with the sentence `why`.
   virtual void ends_by_signal(int /*signal*/, const std::string& /*why*/) {}
-  // Before the process ends by itself; with its team where MPI_Abort ends it.
-  virtual void leaves(bool with_its_team) = 0;
+  // Before the process ends by itself; with its team where MPI_Abort ends it, or an error. `code`: of its exit, 0 where its launcher knows it.
+  virtual void leaves(bool with_its_team, int code) = 0;
 
  protected:
   virtual ~Replica() = default;

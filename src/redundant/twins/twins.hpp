@@ -103,7 +103,7 @@ class Twins final : public Replica, public Sharing {
     std::lock_guard lock(mutex_);
     return successions_;
   }
-  void leaves(bool with_its_team) override;
+  void leaves(bool with_its_team, int code) override;
   SentMessages* sent() override { return sent_.get(); }
   void sent_note(const char* line) override { note(line); }
   void warn(const std::string& line) override { put_note(line, true); }

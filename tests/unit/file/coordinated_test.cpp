@@ -226,7 +226,7 @@ class AfterALog final : public ReplicaOfFiles {
   bool shares_node() const override { return false; }
   bool is_alone() override { return false; }
   uint32_t successions() override { return 1; }
-  void leaves(bool) override {}
+  void leaves(bool, int) override {}
 
  private:
   const redundant::Place place_{2, 2, 0, 1};
@@ -288,7 +288,7 @@ class Late final : public ReplicaOfFiles, public redundant::Sharing {
   bool shares_node() const override { return false; }
   bool is_alone() override { return false; }
   uint32_t successions() override { return 0; }
-  void leaves(bool) override {}
+  void leaves(bool, int) override {}
   Living living() override { return {redundant::team_bit(number) | redundant::team_bit(other), 1}; }
   void give(int team, uint64_t, uint64_t, ByteView, ByteView) override { given_to |= redundant::team_bit(team); }
   std::optional<Bytes> take(uint64_t, uint64_t, uint32_t) override { return std::nullopt; }

@@ -215,7 +215,7 @@ class TeamReplica final : public ReplicaOfFiles {
     std::lock_guard lock(world_.mutex_);
     return successions_locked();
   }
-  void leaves(bool) override {}
+  void leaves(bool, int) override {}
 
  private:
   redundant::Meetings& mine() { return *world_.meetings_[{place_.rank, place_.team}]; }

@@ -327,7 +327,7 @@ class FakeReplica final : public ReplicaOfFiles, public redundant::Sharing {
     std::lock_guard lock(group_.mutex_);
     return uint32_t(group_.successions_);
   }
-  void leaves(bool) override {}
+  void leaves(bool, int) override {}
   NumberedCall numbered(uint64_t subject) override {
     std::lock_guard lock(group_.mutex_);
     return {subject, mine().number(subject)};

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "redundant/membership/awaiting.hpp"
 #include "redundant/membership/membership.hpp"
 #include "redundant/membership/outlet.hpp"
@@ -109,6 +111,31 @@ TEST(Membership, a_child_that_writes_is_told_of_once) {
   EXPECT_TRUE(members.told_of_child(1, "another").empty());
   EXPECT_EQ(lines(members.told_of_child(1, "unseen", true)), "unseen\n");
   EXPECT_TRUE(members.told_of_child(1, "unseen, too", true).empty());
+}
+
+// MPICH's ends the other ranks, and may tell how these ended.
+TEST(Membership, a_launcher_that_kills_ranks_for_the_error_of_one_does_not_hide_that) {
+  constexpr int killed = 9, error = 3;
+  for (const int code : {killed, 128 + killed, error, error | 4}) {
+    Membership members = two_teams();
+    for (int team = 0; team < 2; ++team) (void)members.leaves(team, 1, true, 0, error);
+    EXPECT_EQ(end_of(members.launcher_ended(0, code)), -1);
+    const Orders orders = members.launcher_ended(1, error);
+    const bool hides = code == killed || code == 128 + killed;
+    EXPECT_EQ(end_of(orders), hides ? error : code);
+    EXPECT_EQ(lines(orders),
+              hides ? fmt::format("the launcher of team 0 has ended with {}, as the ranks that it killed; rank 1 had ended with 3, which counts\n",
+                                  code)
+                    : "");
+  }
+}
+
+TEST(Membership, a_launcher_says_the_code_of_an_abort) {
+  constexpr int code = 9;
+  Membership members = two_teams();
+  for (int team = 0; team < 2; ++team) (void)members.leaves(team, 1, true);
+  (void)members.launcher_ended(0, code);
+  EXPECT_EQ(end_of(members.launcher_ended(1, code)), code);
 }
 
 // Its node is lost in that moment.
