@@ -510,6 +510,7 @@ void CheckpointsWorld::bring_back(int node, bool may_be_wiped) {
 // While the job runs.
 void CheckpointsWorld::disturb() {
   const auto up = up_nodes();
+  if (up.empty()) return;
   const int node = up[random(up.size())];
   switch (random(4)) {
     case 0:

@@ -32,7 +32,7 @@ NODE_NAMES = [f"node{i}" for i in range(1, COUNT + 1)]
 KINDS = {"rank": 3, "agent": 2, "protector": 2, "launcher": 2, "nodes": 5, "home": 2, "run": 3, "cut": 2, "unplugged": 1, "beyond": 2}
 PROGRAMS = {"rank": {"jacobi_checkpoint"}, "agent": {"agent"}, "protector": {"protector"},
             "launcher": {"orted", "orterun", "mpiexec.hydra", "hydra_pmi_proxy"}}
-REFUSED, NOT_PROTECTED = 122, 123
+NOT_BEGUN, REFUSED, NOT_PROTECTED = 2, 122, 123
 PATIENCE = 90  # seconds for what is left of a job after its last blow
 
 
@@ -260,6 +260,8 @@ class Job:
             assert native.exists() and file.read_bytes() == native.read_bytes(), f"{file.name} is not what the program writes"
         if self.beyond and code == REFUSED:
             assert "more of its nodes are lost than rs:2+2 tolerates" in said, "it is not said why it was refused"
+        elif self.beyond and code == NOT_BEGUN:  # they were lost before it had looked at them
+            assert "rs:2+2 needs 4 nodes and there are 3" in said and not sums and not self.begins(said), "it has not said that nodes are missing"
         elif self.beyond and code == NOT_PROTECTED:
             assert sums and re.search("no checkpoint is whole|is not protected|is protected; see|cannot be read: more of its nodes are lost", said), "it is not said what is not protected"
         else:
