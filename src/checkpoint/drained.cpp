@@ -244,7 +244,7 @@ Result<std::optional<PlainFiles::Number>> PlainFiles::drained(const std::string&
   }
   for (const DrainedCheckpoint& one : *records_)
     for (const DrainedFile& file : one.files)
-      if (one.are_singles && one.run == run_.id && file.path == path && file.still_there()) return file.number();
+      if (one.run == run_.id && file.path == path && file.still_there()) return file.number();
   return std::optional<Number>();
 }
 

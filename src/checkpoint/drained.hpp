@@ -89,7 +89,7 @@ class PlainFiles {
     const auto some = shown();
     return some && some->has(path);
   }
-  // Which version of a file of no checkpoint stands at its path, as a drain has left it; nothing where that is not so. All nodes are asked: once, or `anew`.
+  // Which version of a file stands at its path, as a drain has left it; nothing where that is not so. All nodes are asked: once, or `anew`.
   // Not ok where none of them answers.
   using Number = std::pair<layout::Attempt, uint32_t>;
   Result<std::optional<Number>> drained(const std::string& path, bool anew = false);

@@ -462,6 +462,21 @@ std::optional<uint32_t> LocalFiles::Listed::evicted_number(const std::string& fi
   return evicted == 0 || newest(file) || hidden_number(file) ? std::nullopt : std::optional(evicted);
 }
 
+std::optional<uint32_t> LocalFiles::Listed::dropped_number(const std::string& file) const {
+  const auto all = dropped();
+  const auto found = all.find(file);
+  return found == all.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::map<std::string, uint32_t> LocalFiles::Listed::dropped() const {
+  std::map<std::string, uint32_t> all;
+  for (const LocalFile& one : all_)
+    if (one.state == State::dropped && one.name.kind == LocalName::of_user) all[one.name.file] = std::max(all[one.name.file], one.name.number);
+  for (const LocalFile& one : all_)
+    if (const auto found = all.find(one.name.file); found != all.end() && found->second < one.name.number) all.erase(found);
+  return all;
+}
+
 uint32_t LocalFiles::Listed::last_number(const std::string& file) const {
   uint32_t last = 0;
   for (const LocalFile& one : all_)
@@ -525,6 +540,7 @@ LocalFiles::Seen LocalFiles::Listed::see() const {
     if (std::max(number_in(newest, file), number_in(evicted, file)) <= number) seen.removed.emplace(file, number);
   for (const auto& [file, number] : newest)
     if (!seen.removed.count(file) && number >= number_in(evicted, file)) seen.there.insert(file);
+  seen.dropped = dropped();
   return seen;
 }
 

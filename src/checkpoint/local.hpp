@@ -165,10 +165,10 @@ class LocalFiles {
   // Somebody goes on with what those have left who are dead by now.
   void forget_dead(const LocalName& name) const;
 
-  // All files at once: those that are there, and those that were removed.
+  // All files at once: those that are there, those that were removed, and those that gave way to newer checkpoints.
   struct Seen {
     std::set<std::string> there;
-    std::map<std::string, uint32_t> removed;  // with the number that each had
+    std::map<std::string, uint32_t> removed, dropped;  // with the number that each had
   };
   // The files of all states at one time, for who asks more than one question. Each listing costs as many calls of the system as there are states.
   class Listed {
@@ -177,6 +177,8 @@ class LocalFiles {
     std::optional<LocalFile> newest(const std::string& file) const;
     // The number that it had where it was removed, and nothing newer has been written; nothing where it was not.
     std::optional<uint32_t> hidden_number(const std::string& file) const;
+    // The number of the last of its versions here that gave way to newer checkpoints; nothing where that is not known, or something newer is here.
+    std::optional<uint32_t> dropped_number(const std::string& file) const;
     // The number of the version that is to be seen where its copy gave way: it is in the pool. Nothing where what is to be seen is here, or was removed.
     std::optional<uint32_t> evicted_number(const std::string& file) const;
     // The highest number that the file has had here, hidden and failed ones among them.
@@ -197,14 +199,16 @@ class LocalFiles {
     friend class LocalFiles;
     bool is_followed(const LocalFile& copy) const;
     uint32_t last_evicted(const std::string& file) const;  // 0: none
-    bool has_failed_before(const LocalFile& file) const;   // ... a version that gave way
-    std::vector<LocalFile> all_;                           // in the order of the states
+    std::map<std::string, uint32_t> dropped() const;
+    bool has_failed_before(const LocalFile& file) const;  // ... a version that gave way
+    std::vector<LocalFile> all_;                          // in the order of the states
   };
   Listed listed() const;
   // The same of a listing for this question alone.
   std::optional<LocalFile> newest(const std::string& file) const { return listed().newest(file); }
   std::optional<uint32_t> hidden_number(const std::string& file) const { return listed().hidden_number(file); }
   std::optional<uint32_t> evicted_number(const std::string& file) const { return listed().evicted_number(file); }
+  std::optional<uint32_t> dropped_number(const std::string& file) const { return listed().dropped_number(file); }
   bool is_hidden(const std::string& file) const { return hidden_number(file).has_value(); }
   uint32_t last_number(const std::string& file) const { return listed().last_number(file); }
   uint64_t last_written() const { return listed().last_written(); }

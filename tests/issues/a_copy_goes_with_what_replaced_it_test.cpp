@@ -2,7 +2,10 @@
 // still there on the nodes that had read it, and was shown: older bytes than were written last.
 #include <fcntl.h>
 
+#include <algorithm>
+
 #include "catalog/user_files.hpp"
+#include "checkpoint/drained.hpp"
 #include "sim/two_ranks.hpp"
 
 namespace holdfast::checkpoint {
@@ -53,6 +56,66 @@ TEST_F(Replaced, as_another_node_has_read_it) {
   drop_as_run_does(to_drop(all(), run.id, 1));
   EXPECT_EQ(read_by(0), "absent");
   EXPECT_EQ(read_by(1), "absent");
+}
+
+// What stood at the paths was of an earlier run, or was drained before the file was written anew.
+class ReplacedAtItsPath : public Replaced {
+ protected:
+  void put_at_the_path(const std::string& text) {
+    const catalog::Descriptor file(site.openat(AT_FDCWD, path_of(1, 0).c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644));
+    ASSERT_EQ(site.write(file.get(), text.data(), text.size()), ssize_t(text.size()));
+  }
+  void drain_step_1() {
+    const auto versions = all();
+    const auto one = std::find_if(versions.begin(), versions.end(), [](const Checkpoint& other) { return other.step == 1; });
+    ASSERT_TRUE(one != versions.end() && one->whole());
+    put_at_the_path("drained");
+    DrainedCheckpoint drained{run.id, one->attempt, one->step, {}};
+    for (const auto& [place, file] : one->files)
+      if (const auto at = catalog::look(file.version.file, true))
+        drained.files.push_back({place.number, at->path_state(), file.version.file, version_drained(file.version)});
+    ASSERT_TRUE(keep_record(drained, settings.local, settings.deadline_ms).ok());
+  }
+  void give_way() {
+    write_all(2), write_all(3);
+    drop_as_run_does(to_drop(all(), run.id, 1));
+  }
+  // What rank 0 sees: a file at its path is shown as it is there.
+  std::string seen() {
+    const auto file = *fronts[0]->match(path_of(1, 0));
+    const auto sight = fronts[0]->look(file);
+    const auto listing = fronts[0]->list("/data");
+    EXPECT_TRUE(sight.ok() && listing.ok() && *listing);
+    EXPECT_EQ(sight->what == Front::Sight::absent, fronts[0]->hides(**listing, "ck.1.0"));
+    return sight->what == Front::Sight::as_without ? *catalog::read_beginning(file.path, 100)
+           : sight->what == Front::Sight::absent   ? "absent"
+                                                   : "local";
+  }
+};
+
+TEST_F(ReplacedAtItsPath, is_not_what_was_there_before) {
+  put_at_the_path("of an earlier run");
+  EXPECT_EQ(seen(), "of an earlier run");
+  write_all(1);
+  EXPECT_EQ(seen(), "local");
+  give_way();
+  EXPECT_EQ(seen(), "absent");
+}
+
+TEST_F(ReplacedAtItsPath, is_not_what_was_drained_before) {
+  write_all(1);
+  drain_step_1();
+  write(0, 1, "again");
+  EXPECT_EQ(seen(), "local");
+  give_way();
+  EXPECT_EQ(seen(), "absent");
+}
+
+TEST_F(ReplacedAtItsPath, is_what_was_drained_of_it) {
+  write_all(1);
+  drain_step_1();
+  give_way();
+  EXPECT_EQ(seen(), "drained");
 }
 
 }  // namespace

@@ -230,6 +230,14 @@ bool Checkpoints::State::is_put_back(const std::string& path) {
   return drained && !*drained;
 }
 
+// What stands at its path, where this attempt has written the file and it gave way since: it is of before, unless a drain has left there what gave way.
+Result<bool> Checkpoints::State::is_outdated_at_its_path(const std::string& path, std::optional<uint32_t> dropped, bool asks_anew) {
+  if (!dropped || patterns.are_single() || !catalog::look(path, true)) return false;
+  const auto drained = plain.drained(path, asks_anew);
+  if (!drained) return drained.status();
+  return !*drained || **drained < Number(run.attempt, *dropped);
+}
+
 // Of files that are protected one by one. This node may have been cut off when another one removed some: then it has no notes of that. It would show them, and what
 // is written anew would get a number of before the removal, and go with what was removed.
 void Checkpoints::State::learn_of_removals(const std::optional<std::string>& file) {
@@ -296,7 +304,10 @@ Result<Checkpoints::Sight> Checkpoints::State::look_for_file(const File& file, b
   }
   // What lies at the user's path is of before: not to be mixed with the checkpoint that this attempt has begun with, unless it is that.
   const auto shown = plain.shown();
-  return shown ? Result<Sight>(Sight{shown->has(file.path) ? Sight::as_without : Sight::absent, ""}) : shown.status();
+  if (!shown) return shown.status();
+  const auto outdated = is_outdated_at_its_path(file.path, shown->has(file.path) ? files.dropped_number(file.path) : std::nullopt);
+  if (!outdated) return outdated.status();
+  return Sight{shown->has(file.path) && !*outdated ? Sight::as_without : Sight::absent, ""};
 }
 
 // What another node has closed is to be seen here (close-to-open), and is as soon as it is protected. What is told here asks no other node.
@@ -396,6 +407,14 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
   for (const std::string& file : here.there) add(file, listing.names);
   for (const auto& [file, number] : here.removed)
     if (!state_->is_put_back(file)) add(file, listing.removed);
+  bool has_asked = false;
+  for (const auto& [file, number] : here.dropped) {
+    if (catalog::parent_of(file) != directory || !listing.plain.has(file)) continue;
+    const auto outdated = state_->is_outdated_at_its_path(file, number, !has_asked);
+    if (!outdated) return outdated.status();
+    if (*outdated) add(file, listing.removed);
+    has_asked = true;
+  }
   const auto found = state_->look_at_versions([](const State::Found&) { return false; });
   if (!found) return found.status();
   const auto beside = state_->beside_beginning(*found);

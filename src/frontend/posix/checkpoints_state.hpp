@@ -105,6 +105,7 @@ struct Checkpoints::State {
   void note_opened(const File& file);  // under its lock
   Status restore_newest(const File& file, layout::Manifest manifest);
   bool is_put_back(const std::string& path);
+  Result<bool> is_outdated_at_its_path(const std::string& path, std::optional<uint32_t> dropped, bool asks_anew = true);
   void learn_of_removals(const std::optional<std::string>& file = {});  // of all
   Result<Sight> look_locked(const File& file, bool fetches = true);
   Result<Sight> look_for_file(const File& file, bool fetches);
