@@ -211,6 +211,26 @@ class ReplicatedRanks(ReplicatedTest):
                 for _ in range(8):
                     self.replicas(*launcher, "./exits", expect=3)
 
+    def test_an_error_for_which_the_mpi_ends_the_program_is_the_programs_own(self):
+        with open(self.path("errs.c"), "w", encoding="utf-8") as file:
+            file.write("""#include <mpi.h>
+                int main(int count, char** words) {
+                  int rank;
+                  MPI_Init(&count, &words);
+                  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+                  if (rank == 1) MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+                  MPI_Barrier(MPI_COMM_WORLD);
+                  return MPI_Finalize();
+                }""")
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                subprocess.run([f"mpicc.{name}", "errs.c", "-o", "errs"], cwd=self.dir, check=True)
+                native = subprocess.run([*launcher, "./errs"], cwd=self.dir, env=self.env, capture_output=True, timeout=60)
+                self.assertNotEqual(native.returncode, 0)
+                for _ in range(4):
+                    done = self.replicas(*launcher, "./errs", expect=native.returncode)
+                    self.assertNotIn("has died", done.stderr)
+
     def test_a_second_program_in_the_place_of_a_rank_is_refused(self):
         with open(self.path("tool.c"), "w") as file:
             file.write("""#include <mpi.h>

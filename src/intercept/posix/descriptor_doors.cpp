@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "intercept/posix/aborts.hpp"
 #include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/copies.hpp"
@@ -282,6 +283,13 @@ int print(int fd, const char* format, va_list arguments, Native native) {
 
 }  // namespace
 
+HF_DOOR ssize_t write(int fd, const void* from, size_t bytes) {
+  if (fd == launchers_number) [[unlikely]]
+    is_told_to_launcher(from, bytes);
+  return either_or_end(
+      fd, writes(), [=](Description& file) { return write_one(file, from, bytes); },
+      [=] { return written_by_all(fd, at_position, bytes, real().write(fd, from, bytes)); });
+}
 HF_DOOR int dprintf(int fd, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);

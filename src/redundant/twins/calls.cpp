@@ -534,6 +534,7 @@ void Twins::differs(const std::string& what) {
 // Who has left is not heard any more: all that this replica has said has to be with its twins first. One that has just become a member of theirs may not be
 // heard yet, and is not waited for for ever.
 void Twins::leaves(bool with_its_team, int code) {
+  if (has_left_.exchange(true)) return;  // MPI_Abort ends by exit
   before_a_send();
   const Busy now;
   {
