@@ -151,6 +151,24 @@ class CheckpointFaults(CheckpointTest):
         self.holdfast("checkpoints", "--drain", "10")
         self.assertEqual(self.drained(), CONTENT)
 
+    def test_what_a_program_closes_after_its_run_was_killed_is_gone_on_from(self):
+        """Its protectors finish what is closed by then, and go."""
+        script = f"""trap '' TERM
+            echo ten > ck/ck.10.0
+            {self.until("10  whole")}
+            run=$(ps -o ppid= -p $PPID)
+            protectors=$(ps -o pid=,comm= --ppid $run | sed -n 's/ protector$//p')
+            kill -9 $run
+            for one in $protectors; do while kill -0 $one 2> /dev/null; do sleep 0.05; done; done
+            echo twenty > ck/ck.20.0
+            echo over"""
+        self.assertEqual(self.run_job(script, scheme="rs:2+1", nodes=3, expect=-signal.SIGKILL).stdout, "over\n")
+        self.assertEqual(self.states(), {10: "whole", 20: "closed"})
+        done = self.run_job("cat ck/ck.20.0", "--resume", scheme="rs:2+1", nodes=3)
+        self.assertEqual(done.stdout, "twenty\n")
+        self.assertIn("1 file that attempt 1 had closed is not protected yet: that is done first", done.stderr)
+        self.assertIn("attempt 2 begins with checkpoint 20", done.stderr)
+
     @unittest.skipUnless(shutil.which("strace"), "no strace")
     def test_a_run_that_is_killed_while_it_drains_leaves_nothing_half(self):
         """In the middle of the file, before it gets its name, and before the name is durable."""

@@ -35,6 +35,7 @@
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/caretaker.hpp"
+#include "cli/job/closed_before.hpp"
 #include "cli/job/drainer.hpp"
 #include "cli/job/drop_old.hpp"
 #include "cli/job/live_runs.hpp"
@@ -154,6 +155,8 @@ class Attempts {
   Status prepare(bool goes_on) {
     live_.chooses(run_.id);
     auto survey = checkpoint::survey_to_begin(run_.id, settings_, damaged_);
+    if (survey && goes_on && protect_what_was_closed(*survey, run_, settings_, options_.with))
+      survey = checkpoint::survey_to_begin(run_.id, settings_, damaged_);
     if (!survey) return survey.status();
     // A clock may have been set back since: the next --resume has to take this run for the last.
     const bool is_new = std::exchange(is_new_run_, false);
