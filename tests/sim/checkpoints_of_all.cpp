@@ -41,7 +41,8 @@ Settings CheckpointsWorld::durable() const {
   return settings;
 }
 
-Status CheckpointsWorld::write_own_part(const RankOf& rank, const catalog::Located& located, const Bytes& content, const Settings& durable) {
+Status CheckpointsWorld::write_own_part(const RankOf& rank, const catalog::Located& located, const Bytes& content, const Settings& durable,
+                                        std::set<int>* lost) {
   constexpr size_t part = 700;
   const auto alone = exchange::make_solo();
   auto file = engine::ProtectedFile::open(located, {.read = true, .write = true}, durable, *alone);
@@ -50,7 +51,10 @@ Status CheckpointsWorld::write_own_part(const RankOf& rank, const catalog::Locat
     const Extent extent{at, std::min(part, content.size() - at)};
     HF_TRY((*file)->write({&extent, 1}, ByteView(content).subspan(at, size_t(extent.length))));
   }
-  return (*file)->close();
+  const Status closed = (*file)->close();
+  if (lost)
+    for (const int member : (*file)->lost_members()) lost->insert(member);
+  return closed;
 }
 
 // --- together
@@ -74,7 +78,9 @@ bool CheckpointsWorld::begin_together(RankOf& rank, const std::string& path, OfA
   all.is_refused = !begun.ok();
   if (!begun && all_well()) found(fmt::format("{} cannot be opened together: {}", path, begun.status().sentence()));
   if (!begun) return false;
-  model_.name(all.number, CheckpointsModel::key_of(begun->name.version_in(run_), catalog::digits_of_node(site_.disks[size_t(rank.node)].address)));
+  all.key = CheckpointsModel::key_of(begun->name.version_in(run_), catalog::digits_of_node(site_.disks[size_t(rank.node)].address));
+  // Where all nodes that know of a number are lost it is given again. What nobody closes does not take the name of what was whole.
+  if (const auto* const before = model_.named(all.key); !before || !before->complete) model_.name(all.number, all.key);
   all.begun = std::move(*begun);
   return true;
 }
@@ -91,14 +97,17 @@ bool CheckpointsWorld::write_together(RankOf& rank, const std::string& path, uin
   if (!is_first) rank.front->seen_together(*file, !may_stay_so);
   const auto located = is_first ? all.begun->located : catalog::locate_growing(all.begun->located.manifest, durable());
   Status written = may_stay_so ? rank.front->written_together(all.begun->name) : Status();
-  if (written) written = write_own_part(rank, located, model_.write(all.number).content, durable());
+  if (written) written = write_own_part(rank, located, model_.write(all.number).content, durable(), &all.lost);
   if (Schedule::dead()) return false;
   ++all.closed, all.is_closed_well &= written.ok();
   if (!written && all_well()) found(fmt::format("{} cannot be written together: {}", path, written.sentence()));
   if (!wait_for_all([&] { return all.closed == ranks_; })) return false;
   if (may_stay_so) rank.front->seen_together(*file, true);
   if (is_first) {
+    // Ranks of MPI tell each other which targets they have found lost: where each could do without its own, they cannot do without all of these.
+    all.is_closed_well &= all.lost.size() <= size_t(located.manifest.geometry.scheme.m);
     model_.write(all.number).complete = all.is_closed_well;
+    if (all.is_closed_well) model_.name(all.number, all.key);
     const auto lost = rank.front->end_together(*all.begun, all.is_closed_well);
     if (Schedule::dead()) return false;
     if (!lost && all_well()) found(fmt::format("{} is no version: {}", path, lost.status().sentence()));

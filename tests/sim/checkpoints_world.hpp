@@ -255,7 +255,8 @@ class CheckpointsWorld {
   bool write_and_rename(RankOf& rank, const Front::File& file, uint64_t number);
   bool write_and_move(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
   bool write_shared(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
-  Status write_own_part(const RankOf& rank, const catalog::Located& located, const Bytes& content, const Settings& durable);
+  Status write_own_part(const RankOf& rank, const catalog::Located& located, const Bytes& content, const Settings& durable,
+                        std::set<int>* lost = nullptr);
   struct OfAll;
   bool write_together(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
   bool begin_together(RankOf& rank, const std::string& path, OfAll& all);
@@ -355,6 +356,8 @@ class CheckpointsWorld {
     bool is_refused = false;
     uint32_t closed = 0;
     bool is_closed_well = true;
+    std::set<int> lost = {};  // members, by any of them
+    CheckpointsModel::Key key = {};
     std::optional<bool> is_version;
   };
   std::map<CheckpointsModel::Round, OfAll> of_all_;
