@@ -213,7 +213,7 @@ class Attempts {
       const auto uneven = patterns && is_from(one) && !run_.from->drained ? written_unevenly(one, survey.checkpoints, *patterns) : std::nullopt;
       if (uneven)
         say("holdfast: {} of the {} files of checkpoint {} {} written again more often than the others (the first is that of rank {}), and may be "
-            "of a later time; write a new file for each step, or truncate it at the open\n",
+            "of a later time; write each file by one open, or rename it to its name when it is complete\n",
             uneven->more_often, uneven->all, one.step, uneven->more_often == 1 ? "was" : "were", uneven->first_rank);
     }
   }
