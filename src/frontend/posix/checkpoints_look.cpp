@@ -409,7 +409,7 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
     if (!state_->is_put_back(file)) add(file, listing.removed);
   bool has_asked = false;
   for (const auto& [file, number] : here.dropped) {
-    if (catalog::parent_of(file) != directory || !listing.plain.has(file)) continue;
+    if (catalog::parent_of(file) != directory || !listing.plain.has(file) || !catalog::look(file, true)) continue;  // of that nobody is asked
     const auto outdated = state_->is_outdated_at_its_path(file, number, !has_asked);
     if (!outdated) return outdated.status();
     if (*outdated) add(file, listing.removed);
