@@ -531,10 +531,14 @@ void Twins::differs(const std::string& what) {
   for (;;) pause();
 }
 
+// Once: MPI_Abort ends by exit. Another thread that ends the process meanwhile waits until all was said.
+void Twins::leaves(bool with_its_team, int code) {
+  std::call_once(left_, [&] { leave(with_its_team, code); });
+}
+
 // Who has left is not heard any more: all that this replica has said has to be with its twins first. One that has just become a member of theirs may not be
 // heard yet, and is not waited for for ever.
-void Twins::leaves(bool with_its_team, int code) {
-  if (has_left_.exchange(true)) return;  // MPI_Abort ends by exit
+void Twins::leave(bool with_its_team, int code) {
   before_a_send();
   const Busy now;
   {

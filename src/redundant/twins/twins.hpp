@@ -277,7 +277,8 @@ class Twins final : public Replica, public Sharing {
   };
   std::array<Follower, most_teams> followers_;
   std::atomic<bool> followed_{false};  // by any
-  std::atomic<bool> has_left_{false};
+  std::once_flag left_;
+  void leave(bool with_its_team, int code);
   int64_t log_skew_ms_ = 0;
   std::string own_log_trouble_, their_log_trouble_;  // they cannot be made
   bool log_has_come_ = true;                         // that of who is followed, up to where that one waits
