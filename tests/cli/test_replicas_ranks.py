@@ -231,6 +231,32 @@ class ReplicatedRanks(ReplicatedTest):
                     done = self.replicas(*launcher, "./errs", expect=native.returncode)
                     self.assertNotIn("has died", done.stderr)
 
+    def test_what_a_program_writes_under_the_launchers_number_is_no_abort(self):
+        # MPICH's ranks tell their launcher of an abort by a line in a descriptor. Its number may be another file's, later.
+        with open(self.path("words.c"), "w", encoding="utf-8") as file:
+            file.write("""#include <fcntl.h>
+                #include <mpi.h>
+                #include <stdlib.h>
+                #include <unistd.h>
+                int main(int count, char** words) {
+                  int rank;
+                  MPI_Init(&count, &words);
+                  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+                  const char* number = getenv("PMI_FD");
+                  MPI_Finalize();
+                  if (rank == 0) {
+                    int fd = open("words", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+                    if (number) dup2(fd, atoi(number)), fd = atoi(number);
+                    if (write(fd, "cmd=abort is a word\\n", 20) != 20) return 1;
+                  }
+                  return 0;
+                }""")
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                subprocess.run([f"mpicc.{name}", "words.c", "-o", "words-of"], cwd=self.dir, check=True)
+                self.replicas(*launcher, "./words-of")
+                self.assertEqual(self.read("words"), "cmd=abort is a word\n")
+
     def test_a_second_program_in_the_place_of_a_rank_is_refused(self):
         with open(self.path("tool.c"), "w") as file:
             file.write("""#include <mpi.h>

@@ -3,7 +3,7 @@
 #include "base/in_mpi.hpp"
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/own_code.hpp"
-#include "frontend/posix/process_file.hpp"
+#include "frontend/posix/abort.hpp"
 #include "frontend/posix/taking_part.hpp"
 #include "owned_mpi.h"
 #include "profile/record.hpp"
@@ -88,12 +88,10 @@ int hf_Finalize() {
   return code;
 }
 
-// What the program had written by plain calls would be in its files without us.
 int hf_Abort(MPI_Comm comm, int errorcode) {
   {
     holdfast::frontend::OurCode inside;
-    if (const holdfast::Status written = posix::ProcessFile::let_go_all(); !written.ok()) say(written.sentence());
-    if (auto* const replica = holdfast::redundant::Replica::now()) replica->leaves(true, 0);  // its launcher says the code
+    if (const holdfast::Status written = posix::leaves_by_abort(); !written.ok()) say(written.sentence());
   }
   return next_mpi.Abort(comm, errorcode);
 }
