@@ -89,13 +89,15 @@ bool is_after(const Protected& file, const Checkpoint& one) {
 // least often counts, for it may write one twice in one turn.
 struct Turn {
   uint32_t number = 0, turn = 0;  // 0: not known
+  uint32_t first = 0;             // the turn of that one of its files which is of the longest ago
 };
 std::map<uint32_t, Turn> turns_in(const Checkpoint& one) {
   std::map<uint32_t, Turn> turns;
   for (const auto& [place, file] : one.files) {
     const layout::Version& version = file.version;
-    const auto [at, first] = turns.try_emplace(who_wrote(file), Turn{version.number, version.turn});
-    if (!first) at->second = {std::min(at->second.number, version.number), std::max(at->second.turn, version.turn)};
+    const auto [at, first] = turns.try_emplace(who_wrote(file), Turn{version.number, version.turn, version.turn});
+    Turn& turn = at->second;
+    if (!first) turn = {std::min(turn.number, version.number), std::max(turn.turn, version.turn), std::min(turn.first, version.turn)};
   }
   return turns;
 }
@@ -106,7 +108,8 @@ bool is_written_as_often_everywhere(const Checkpoint& one) {
 }
 
 // In which of its turns each has written the slot, where that is known. A rank that could not begin a file once has had fewer turns since. That shows in
-// another slot, which all have written equally often and together: only what differs from there counts.
+// another slot, which all have written equally often and together: only what differs from there counts. Where a rank has begun to write that one anew, the
+// turn before that is what they have in common.
 std::map<uint32_t, int64_t> turns_of(const Checkpoint& slot, List::const_iterator begin, List::const_iterator end) {
   std::map<uint32_t, int64_t> turns;
   for (const auto& [who, turn] : turns_in(slot))
@@ -115,10 +118,10 @@ std::map<uint32_t, int64_t> turns_of(const Checkpoint& slot, List::const_iterato
     const auto others = turns_in(*one);
     const auto has = [&](const auto& turn) {
       const auto other = others.find(turn.first);
-      return other != others.end() && other->second.turn;
+      return other != others.end() && other->second.first;
     };
     if (&*one == &slot || !is_written_as_often_everywhere(*one) || !std::all_of(turns.begin(), turns.end(), has)) continue;
-    for (auto& [who, turn] : turns) turn -= others.at(who).turn;
+    for (auto& [who, turn] : turns) turn -= others.at(who).first;
     break;
   }
   return turns;
