@@ -50,11 +50,20 @@ std::string latest_run(const Survey& survey) {
 
 namespace {
 
-// Its plain files are of a checkpoint that nobody is to begin with. The program has removed that (given_up.hpp), or they are of two times.
+// The plain file is no later than the version by which the checkpoint is marked.
+bool are_half_written(const DrainedCheckpoint& drained, const Checkpoint& one) {
+  const Protected* const half = one.half_written.file.empty() ? nullptr : one.file_at(one.half_written.file);
+  return half && std::any_of(drained.files.begin(), drained.files.end(), [&](const DrainedFile& file) {
+           const auto number = file.path == half->version.file ? file.number() : std::nullopt;
+           return number && number->second <= half->version.number;
+         });
+}
+
+// Its plain files are of a checkpoint that nobody is to begin with. The program has removed that (given_up.hpp), or they are of two times, or half.
 bool is_passed_over(const Survey& survey, const DrainedCheckpoint& drained) {
   return std::any_of(survey.checkpoints.begin(), survey.checkpoints.end(), [&](const Checkpoint& one) {
     return one.run == drained.run && one.attempt == drained.attempt && one.step == drained.step &&
-           (!one.removed.empty() || (!one.torn_update.empty() && is_of_two_times(drained, one.torn_update)));
+           (!one.removed.empty() || (!one.torn_update.empty() && is_of_two_times(drained, one.torn_update)) || are_half_written(drained, one));
   });
 }
 
@@ -64,7 +73,7 @@ Beginning beginning_of(const Survey& survey, const std::string& run) {
   Beginning begun;
   Ages ages;
   if (const Checkpoint* const newest = newest_whole(survey.checkpoints, run)) {
-    begun = {Run::From{newest->attempt, newest->step}, newest->age()};
+    begun = {from_of(*newest), newest->age()};
     ages = newest->ages();
   }
   for (const DrainedCheckpoint& one : survey.drained)
@@ -81,19 +90,35 @@ constexpr uint64_t most_program_bytes = 4096;
 
 std::string program_note(const std::string& run) { return fmt::format("{}/{}/program", local_directory, run); }
 
-}  // namespace
+constexpr std::string_view ended_well_begins = "ended.";
 
-void note_program(const std::string& run, const std::string& program, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
+// On all nodes that answer, beside the run's attempts.
+void put_note(const std::string& at, const std::string& text, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
   const auto pool = catalog::look_at_pool(nodes, deadline_ms);
   if (!pool) return;
   std::vector<std::shared_ptr<target::Ticket>> noted;
   for (const catalog::Member& member : pool->members)
     if (member.usable())
-      noted.push_back(member.lane->submit([target = member.target, at = program_note(run), program] {
+      noted.push_back(member.lane->submit([target = member.target, at, text] {
         for (const std::string& directory : {std::string(local_directory), catalog::parent_of(at)}) HF_TRY(target->make_directory(directory));
-        return target->put(at, std::as_bytes(std::span(program)), false);
+        return target->put(at, std::as_bytes(std::span(text)), false);
       }));
   for (const auto& ticket : noted) (void)ticket->wait();
+}
+
+}  // namespace
+
+void note_program(const std::string& run, const std::string& program, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
+  put_note(program_note(run), program, nodes, deadline_ms);
+}
+
+void note_ended_well(const Run& run, uint64_t deadline_ms) {
+  put_note(fmt::format("{}/{}/{}{}", local_directory, run.id, ended_well_begins, layout::text_of(run.attempt)), "", run.nodes, deadline_ms);
+}
+
+std::optional<layout::Attempt> attempt_ended_well(std::string_view name) {
+  if (!name.starts_with(ended_well_begins)) return {};
+  return layout::parse_attempt(name.substr(ended_well_begins.size()));
 }
 
 std::string noted_program(const std::string& run, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
@@ -148,19 +173,26 @@ bool may_have_ranks(const std::string& node, const Survey& survey, const Run& ru
   return !(have_files && are_own) && !have_rolls;
 }
 
-std::optional<Checkpoint> beginning_among(const std::vector<catalog::FoundVersion>& found, const Run& run) {
+namespace {
+
+std::optional<Checkpoint> begun_among(const std::vector<catalog::FoundVersion>& found, const Run& run, bool with_older) {
   if (!run.from || run.from->drained) return {};
   std::vector<catalog::FoundVersion> begun;
   for (const catalog::FoundVersion& one : found) {
     const layout::Version& version = *one.manifest.version;
-    if (is_of(version, run.id, *run.from) && version.attempt != run.attempt) begun.push_back(one);
+    if (!is_of(version, run.id, *run.from) || version.attempt == run.attempt) continue;
+    if (with_older || !is_older_than(version, *run.from)) begun.push_back(one);
   }
   auto all = checkpoints_of(protected_of(begun));
   return all.empty() ? Checkpoint() : std::move(all.front());
 }
 
+}  // namespace
+
+std::optional<Checkpoint> beginning_among(const std::vector<catalog::FoundVersion>& found, const Run& run) { return begun_among(found, run, true); }
+
 bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found, const Run& run) {
-  const auto begun = beginning_among(found, run);
+  const auto begun = begun_among(found, run, false);
   return !begun || begun->whole();
 }
 

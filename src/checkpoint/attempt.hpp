@@ -35,6 +35,11 @@ Beginning beginning_of(const Survey& survey, const std::string& run);
 void note_program(const std::string& run, const std::string& program, const std::vector<std::string>& nodes, uint64_t deadline_ms);
 std::string noted_program(const std::string& run, const std::vector<std::string>& nodes, uint64_t deadline_ms);
 
+// The program of that attempt has ended well: what it has closed of its last checkpoint is all that it meant to write (half_written.hpp).
+void note_ended_well(const Run& run, uint64_t deadline_ms);
+// What such a note says by its name, beside the run's attempts; nothing of any other name.
+std::optional<layout::Attempt> attempt_ended_well(std::string_view name);
+
 // Where that is a drained one: its nodes know which plain files it has, and those of older drains are not seen. What cannot note it asks the others.
 void note_beginning(const Survey& survey, const Run& run, uint64_t deadline_ms);
 
@@ -49,7 +54,8 @@ const Checkpoint* unreadable_after(const Survey& survey, const std::string& run,
 // a roll, and all of these were written on other nodes. A rank stays on its node for an attempt.
 bool may_have_ranks(const std::string& node, const Survey& survey, const Run& run, const Checkpoint& newest, const Patterns& patterns);
 
-// While an attempt runs: what can be seen of the checkpoint that it has begun with on the nodes. Nothing where it has begun with none there.
+// While an attempt runs: what can be seen of the checkpoint that it has begun with on the nodes, and of what its slot held before. Nothing where it has begun
+// with none there.
 std::optional<Checkpoint> beginning_among(const std::vector<catalog::FoundVersion>& found, const Run& run);
 bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found, const Run& run);
 // It has a whole checkpoint of its own: what it began with may have been dropped. Not where files are protected one by one.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/half_written.hpp"
 #include "checkpoint/singles.hpp"
 
 namespace holdfast::checkpoint {
@@ -225,7 +226,7 @@ bool Checkpoint::has_all() const {
   if (are_singles) return !files.empty() || !lost.empty();
   const auto counted = std::count_if(files.begin(), files.end(), is_counted);
   const bool none_beside = std::none_of(files.begin(), files.end(), [&](const auto& file) { return is_counted(file) && file.first.number >= ranks; });
-  return !files.empty() && counted == ranks && none_beside && !is_mixed && is_rolled();
+  return !files.empty() && counted == ranks && none_beside && !is_mixed && half_written.file.empty() && is_rolled();
 }
 
 Checkpoint::ByPath Checkpoint::by_path() const {
@@ -409,7 +410,16 @@ std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found) {
     sort_as_written(begin, end);
     begin = end;
   }
+  mark_half_written(all);
   return all;
+}
+
+Run::From from_of(const Checkpoint& one) {
+  Run::From from{one.attempt, one.step, false, UINT32_MAX, UINT32_MAX};
+  for (const auto& [place, file] : one.files)
+    from.turn = std::min(from.turn, file.version.turn), from.times = std::min(from.times, file.version.times);
+  if (one.files.empty()) from.turn = from.times = 0;
+  return from;
 }
 
 std::string name_of(const Checkpoint& one) {

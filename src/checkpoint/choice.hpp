@@ -71,8 +71,13 @@ struct Checkpoint {
   std::vector<Protected> plain;  // ... those that are newer at their paths, as they were drained, than what can be read
   bool is_mixed = false;         // some of its files have been written anew, others not yet
   std::string torn_update;       // the file by which that is so, where it was not written again to its end (updates.hpp)
-  std::string removed;           // the file of it that the program has removed, where it has begun nothing newer (given_up.hpp)
-  bool has_all() const;          // readable or not
+  // A file of it that was closed fewer times than those in its place before it (half_written.hpp); no name: none.
+  struct HalfWritten {
+    std::string file;
+    uint32_t times = 0, usual = 0;
+  } half_written;
+  std::string removed;   // the file of it that the program has removed, where it has begun nothing newer (given_up.hpp)
+  bool has_all() const;  // readable or not
   // What belongs to it beside its places is known and there.
   bool is_rolled() const;
   // One that has written nothing of it, where others are further: nobody can tell it from one that is late.
@@ -104,6 +109,15 @@ struct Checkpoint {
 inline bool is_of(const layout::Version& version, const std::string& run, const Run::From& from) {
   return version.run == run && (version.is_single() || (version.attempt == from.attempt && version.step == from.step));
 }
+
+// What the same slot held before, or a file of it before its last close. A node that was away when that was replaced has it still: where the newer one is lost it
+// stands for nothing. Rolls have no turn of their own.
+inline bool is_older_than(const layout::Version& version, const Run::From& from) {
+  if (version.roll || version.attempt != from.attempt || version.step != from.step) return false;
+  return (version.turn && version.turn < from.turn) || (version.times && version.times < from.times);
+}
+// What an attempt begins with that begins with it.
+Run::From from_of(const Checkpoint& one);
 
 // Of all runs, in their order: by run, attempt, and as they were written. Where no two files of one place come from several nodes the node's own order
 // says that; else the step does.

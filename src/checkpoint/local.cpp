@@ -101,8 +101,9 @@ const char* state_name(State state) {
 
 Result<std::string> encode(const LocalName& name) {
   const std::string by = name.writers || name.writer ? fmt::format(".{}{}of{}", kind_letters[name.kind], name.writer, name.writers) : "";
+  const std::string times = name.times ? fmt::format(".{}", name.times) : "";
   std::string text =
-      fmt::format("{}.{}of{}.{}.{}.{}{}~{}", name.step, name.rank, name.ranks, name.number, name.written, name.turn, by, escaped(name.file));
+      fmt::format("{}.{}of{}.{}.{}.{}{}{}~{}", name.step, name.rank, name.ranks, name.number, name.written, name.turn, times, by, escaped(name.file));
   if (text.size() + std::strlen(why_begins) <= longest_name) return text;
   return Status(Kind::invalid,
                 fmt::format("{}: the path has {} bytes, which is too long for a checkpoint; choose a shorter one", name.file, name.file.size()),
@@ -117,6 +118,7 @@ std::optional<LocalName> decode_local_name(const std::string& text) {
   if (rest.starts_with('.') && (rest.remove_prefix(1), !take(rest, name.written, ""))) return {};
   const auto is_number = [&] { return rest.size() > 1 && rest[0] == '.' && rest[1] >= '0' && rest[1] <= '9'; };
   if (is_number() && (rest.remove_prefix(1), !take(rest, name.turn, ""))) return {};
+  if (is_number() && (rest.remove_prefix(1), !take(rest, name.times, ""))) return {};
   if (rest.size() > 1 && rest[0] == '.') {
     const size_t kind = kind_letters.find(rest[1]);
     rest.remove_prefix(2);

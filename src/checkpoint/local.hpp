@@ -85,13 +85,16 @@ struct LocalName {
   uint32_t turn = 0;
   uint32_t writers = 0, writer = 0;
   Kind kind = of_user;
+  uint32_t times = 0;  // layout::Version
   bool operator==(const LocalName&) const = default;
   bool is_single() const { return ranks == 0 && writers == 0; }  // layout::Version
-  layout::Version version_in(const Run& run) const { return {run.id, run.attempt, step, rank, ranks, number, file, written, turn, writers, writer}; }
+  layout::Version version_in(const Run& run) const {
+    return {run.id, run.attempt, step, rank, ranks, number, file, written, turn, writers, writer, {}, {}, times};
+  }
 };
 // In the patterns that number a rank's files on its own node.
 inline bool is_of_another_rank(const LocalName& name) { return name.writers == 0 && name.writer != 0; }
-// One component, "30.2of6.1.17.3~|home|me|ck.30.2", or "30.0of0.1.17.3.w2of6~|home|me|30|part". Kind::invalid, with ENAMETOOLONG, where the path is too long for one.
+// One component, "30.2of6.1.17.3.1~|home|me|ck.30.2", or "30.0of0.1.17.3.1.w2of6~|home|me|30|part". Kind::invalid, with ENAMETOOLONG, where the path is too long for one.
 Result<std::string> encode(const LocalName& name);
 std::optional<LocalName> decode_local_name(const std::string& text);
 // How the names in "openers" of all processes begin that have this file open.

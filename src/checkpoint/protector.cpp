@@ -240,7 +240,10 @@ bool Protector::renew_next() {
 bool Protector::has_seen_all(const std::vector<catalog::FoundVersion>& found) const {
   for (const Checkpoint& one : checkpoints_of(protected_of(found))) {
     if (one.run != run_.id || !one.whole()) continue;
-    if (one.attempt == run_.attempt || (one.attempt == run_.from->attempt && one.step == run_.from->step)) return true;
+    const auto is_older = [&](const auto& file) { return is_older_than(file.second.version, *run_.from); };
+    const bool is_of_step = one.attempt == run_.from->attempt && one.step == run_.from->step;
+    const bool is_from = is_of_step && std::none_of(one.files.begin(), one.files.end(), is_older);
+    if (one.attempt == run_.attempt || is_from) return true;
   }
   return false;
 }
@@ -249,7 +252,7 @@ const catalog::FoundVersion* Protector::next_to_renew(const std::vector<catalog:
   for (const catalog::FoundVersion& one : found) {
     const layout::Manifest& stored = layout::stored(one.manifest);
     const layout::Version& version = *stored.version;
-    const bool ours = is_of(version, run_.id, *run_.from) && version.attempt != run_.attempt &&
+    const bool ours = is_of(version, run_.id, *run_.from) && version.attempt != run_.attempt && !is_older_than(version, *run_.from) &&
                       run_.nodes[(version.rank + version.writer) % run_.nodes.size()] == own_;
     const bool possible = one.readable() && run_.nodes.size() >= size_t(one.manifest.geometry.scheme.width());
     if (ours && possible && !one.is_complete() && !asked_.count(stored.file_id)) return &one;

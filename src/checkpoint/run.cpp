@@ -50,7 +50,8 @@ std::string encode(const Run& run) {
   std::vector<std::string> nodes;
   for (const std::string& node : run.nodes) nodes.push_back(with_escaped_commas(node));
   const std::string teams = run.teams > 1 ? fmt::format(":{}", run.teams) : "";
-  return fmt::format("{} {} {} {} {} {}{} {}", run.id, text_of(run.attempt), text_of(from.attempt), from.step, from.drained ? "drained" : "versions",
+  const std::string where = from.drained ? "drained" : fmt::format("versions:{}:{}", from.turn, from.times);
+  return fmt::format("{} {} {} {} {} {}{} {}", run.id, text_of(run.attempt), text_of(from.attempt), from.step, where,
                      run.simulated ? "simulated" : "nodes", teams, fmt::join(nodes, ","));
 }
 
@@ -66,6 +67,7 @@ Result<Run> decode_run(const std::string& text) {
   std::getline(words >> std::ws, nodes);
   run.attempt = *own, from.attempt = *before;
   from.drained = where == "drained";
+  if (std::sscanf(where.c_str(), "versions:%u:%u", &from.turn, &from.times) != 2) from.turn = from.times = 0;
   if (from.attempt.number) run.from = from;
   const size_t colon = kind.find(':');
   run.simulated = kind.substr(0, colon) == "simulated";

@@ -26,7 +26,9 @@ struct Run {
     layout::Attempt attempt;
     uint64_t step;
     bool drained = false;  // its plain files are what is left of it
-    bool operator==(const From&) const = default;
+    // The least of its files' (layout::Version); 0: not known. They say what belongs to it, and which one it is is said without them.
+    uint32_t turn = 0, times = 0;
+    bool operator==(const From& other) const { return attempt == other.attempt && step == other.step && drained == other.drained; }
   };
   std::optional<From> from;
   bool simulated = false;          // the nodes are directories of this machine, which the ranks take in turn

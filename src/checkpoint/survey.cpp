@@ -7,6 +7,7 @@
 
 #include "base/node_path.hpp"
 #include "catalog/pool.hpp"
+#include "checkpoint/attempt.hpp"
 #include "checkpoint/given_up.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/singles.hpp"
@@ -21,6 +22,7 @@ namespace {
 struct OfNode {
   std::vector<LocalEntry> entries;
   std::map<std::string, std::set<layout::Attempt>> attempts;
+  EndedWell ended_well;
   std::vector<Unread> unread;
   bool is_all = true;
 
@@ -67,7 +69,9 @@ Status list_local(target::Target& target, const std::string& node, const std::st
   if (!runs) return runs.status().kind() == Kind::not_found ? Status() : runs.status();
   for (const std::string& run : *runs) {
     if (run == drained_directory) continue;
-    for (const std::string& attempt : into.list(target, all + "/" + run)) list_attempt(target, node, run, attempt, into);
+    for (const std::string& name : into.list(target, all + "/" + run))
+      if (const auto ended = attempt_ended_well(name)) into.ended_well[run].insert(*ended);
+      else list_attempt(target, node, run, name, into);
   }
   return {};
 }
@@ -124,6 +128,7 @@ void tell_checkpoints(Survey& survey, const std::set<std::string>& damaged) {
   auto all = protected_of(survey.versions, damaged);
   survey.removed = take_removed(all, survey.local);
   survey.checkpoints = checkpoints_of(all);
+  unmark_ended_well(survey.checkpoints, survey.ended_well);
   take_plain(survey.checkpoints, survey.drained, survey.local);
   mark_torn_updates(survey.checkpoints, survey.local, survey.drained);
   mark_given_up(survey.checkpoints, survey.local, survey.drained);
@@ -148,6 +153,7 @@ Result<Survey> Surveyor::look(const std::string& run) {
     survey.local.insert(survey.local.end(), here->entries.begin(), here->entries.end());
     survey.unread.insert(survey.unread.end(), here->unread.begin(), here->unread.end());
     for (const auto& [of, attempts] : here->attempts) survey.attempts[of].insert(attempts.begin(), attempts.end());
+    for (const auto& [of, attempts] : here->ended_well) survey.ended_well[of].insert(attempts.begin(), attempts.end());
   }
   survey.drained = records_of(*pool);
   leave_out_what_has_changed(survey.drained);
@@ -268,6 +274,7 @@ void judge(Standing& standing, const Sighted& seen, const Survey& survey, const 
   else standing.state = !seen.files.empty() ? local_state(seen.files) : state_name(State::kept);
   if (one && !one->torn_update.empty() && standing.why.empty())
     standing.why = one->torn_update + " was not written again to its end, and other files of it had been before";
+  if (one && standing.why.empty()) standing.why = why_half_written(*one);
   const bool is_late = standing.state == state_name(State::kept) || (standing.state == "quarantined" && one && one->silent_rank());
   if (one && !whole && standing.why.empty() && is_late) standing.why = one->why_not_rolled();
 }

@@ -9,6 +9,7 @@
 #include "catalog/versions.hpp"
 #include "checkpoint/choice.hpp"
 #include "checkpoint/drained.hpp"
+#include "checkpoint/half_written.hpp"
 #include "checkpoint/local.hpp"
 
 namespace holdfast::checkpoint {
@@ -36,6 +37,7 @@ struct Survey {
   std::vector<Protected> removed;  // by the program, of files that are protected one by one (singles.hpp)
   std::vector<LocalEntry> local;
   std::map<std::string, std::set<layout::Attempt>> attempts;  // by run, of which a directory is there, though it be empty
+  EndedWell ended_well;                                       // as far as nodes know it
   std::vector<Unread> unread;
   std::vector<DrainedCheckpoint> drained;  // of which all files are still at their paths
   std::vector<std::string> live, lost;     // addresses

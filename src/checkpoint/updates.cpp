@@ -52,6 +52,7 @@ void mark_torn_updates(std::vector<Checkpoint>& all, const std::vector<LocalEntr
 }
 
 void add_torn_updates(const std::vector<Checkpoint>& all, std::set<std::string>& ids) {
+  add_half_written(all, ids);
   for (const Checkpoint& one : all)
     for (const auto& [place, file] : one.files)
       if (!one.torn_update.empty()) ids.insert(file.file_id);

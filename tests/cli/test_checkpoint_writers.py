@@ -320,6 +320,40 @@ child.kill(), child.wait()
         self.assertNotIn("written again", said)
         self.assertEqual(got, "2 of 0\nmore\n2 of 1\n")
 
+    # Files that are written by several opens.
+
+    def written_in_two(self, last, *options, again="exit 0"):
+        """Two ranks, one after the other, that write steps 1 and 2 by two opens each, and then `last`. What `run` says, and what later attempts find of each step."""
+        done = self.run_job(f"""[ -e begun.$RANK ] && {{ for s in 1 2 3; do echo $s: $(cat ck/ck.$s.$RANK); done >> got.$RANK 2> /dev/null; {again}; }}
+            touch begun.$RANK; for s in 1 2; do echo head > ck/ck.$s.$RANK; echo body >> ck/ck.$s.$RANK; done
+            {last}""", "--drain", "none", *options, ranks=2, nodes=3, scheme="rs:2+1")
+        return done.stderr, [self.read(f"got.{rank}") for rank in range(2)] if os.path.exists(self.path("got.0")) else []
+
+    ONLY_SECOND = "1:\n2: head body\n3:\n"
+
+    def test_a_job_that_dies_between_two_opens_of_a_step_goes_on_from_the_step_before(self):
+        said, got = self.written_in_two("echo head > ck/ck.3.$RANK; [ $RANK = 0 ] || kill -9 $$", "--restarts", "1")
+        self.assertRegex(said, "checkpoint 3 is passed over: .*/ck/ck.3.0 was closed 1 time, and those before it 2 times: it may be written in part")
+        self.assertIn("attempt 2 begins with checkpoint 2,", said)
+        self.assertEqual(got, [self.ONLY_SECOND] * 2)
+
+    def test_the_same_where_one_rank_was_further(self):
+        last = "echo head > ck/ck.3.$RANK; [ $RANK = 1 ] && kill -9 $$; echo body >> ck/ck.3.0"
+        said, got = self.written_in_two(last, "--restarts", "2", again="[ -e again ] && exit 0; touch again; kill -9 $$")
+        self.assertEqual(said.count("checkpoint 3 is passed over"), 2, "what shows it stays as long as the checkpoint")
+        self.assertIn("attempt 3 begins with checkpoint 2,", said)
+        self.assertEqual(got, [self.ONLY_SECOND * 2, self.ONLY_SECOND])
+        refused = self.holdfast("checkpoints", "--drain", "3", expect=3).stderr
+        self.assert_one_sentence(refused, "checkpoint 3 is not whole", "/ck/ck.3.1 was closed 1 time, and those before it 2 times")
+
+    def test_a_last_step_that_is_closed_fewer_times_is_whole_where_the_program_ends_well(self):
+        said, _ = self.written_in_two("echo all > ck/ck.3.$RANK")
+        self.assertIn("checkpoint 3 is whole", said)
+        self.assertEqual({step: self.states()[step] for step in (2, 3)}, {2: "superseded", 3: "whole"})
+        again = self.run_job("cat ck/ck.3.$RANK > seen.$RANK", "--resume", "--drain", "none", ranks=2, nodes=3, scheme="rs:2+1").stderr
+        self.assertIn("attempt 2 begins with checkpoint 3,", again)
+        self.assertEqual((self.read("seen.0"), self.read("seen.1")), ("all\n", "all\n"))
+
     # Links that a program makes.
 
     def test_a_link_to_a_checkpoint_leads_to_its_content(self):

@@ -12,9 +12,9 @@ namespace {
 
 using Front = frontend::posix::Checkpoints;
 
-class Beginning : public testing::Test {
+class BegunWith : public testing::Test {
  protected:
-  Beginning() : site_(1), in_site_(site_) {
+  BegunWith() : site_(1), in_site_(site_) {
     for (const char* name : {"n1", "n2", "n3", "n4", "n5"}) site_.add_node_disk(name), settings_.local.push_back(site_.disks.back().address);
     settings_.protect = "mirror:2";
     settings_.checkpoint = {"/data/ck.{step}.{rank}"};
@@ -40,7 +40,7 @@ class Beginning : public testing::Test {
   Settings settings_;
 };
 
-TEST_F(Beginning, of_which_no_node_shows_a_file_is_an_error) {
+TEST_F(BegunWith, of_which_no_node_shows_a_file_is_an_error) {
   EXPECT_EQ(look("/data/ck.1.1", "n5:/n5")->what, Front::Sight::local);
   site_.change_disk(2, nullptr), site_.change_disk(3, nullptr);
   ASSERT_TRUE(catalog::open_pool(settings_).ok());
@@ -52,7 +52,7 @@ TEST_F(Beginning, of_which_no_node_shows_a_file_is_an_error) {
   EXPECT_EQ(look("/data/ck.2.1", "n2:/n2")->what, Front::Sight::absent) << "a step that nobody has written";
 }
 
-TEST_F(Beginning, that_gave_way_to_newer_ones_is_absent) {
+TEST_F(BegunWith, that_gave_way_to_newer_ones_is_absent) {
   write(2, 2, "n1:/n1", 0), write(2, 2, "n5:/n5", 1);
   site_.change_disk(2, nullptr), site_.change_disk(3, nullptr);
   ASSERT_TRUE(catalog::open_pool(settings_).ok());

@@ -91,7 +91,7 @@ std::optional<CheckpointsModel::Round> CheckpointsWorld::newest_drained() {
       for (const checkpoint::DrainedFile& one : record->files) paths.push_back(one.path);
       const auto round = plain_round(paths);
       if (!round) found(fmt::format("step {} of attempt {} is called drained, and is not", record->step, text_of(record->attempt)));
-      else if (!was_removed(paths) && !may_be_of_two_times(*record) && (!newest || *newest < *round)) newest = round;
+      else if (!was_removed(paths) && !may_be_of_two_times(*record) && !model_.may_be_half(*round) && (!newest || *newest < *round)) newest = round;
     }
   }
   return newest;
@@ -99,7 +99,7 @@ std::optional<CheckpointsModel::Round> CheckpointsWorld::newest_drained() {
 
 // In calm times all of the newest comes to its paths, and nothing else is left there of drains.
 void CheckpointsWorld::check_drain() {
-  if (model_.promised.empty()) return;
+  if (model_.promised.empty() || model_.may_be_half(model_.promised.rbegin()->first)) return;
   if (!drain_newest()) return found("in calm times the newest checkpoint is not drained");
   std::vector<std::string> paths;
   for (const auto& [place, file] : model_.promised.rbegin()->second.files)

@@ -3,7 +3,7 @@
 //
 // A round is a checkpoint as the job writes it: each rank writes its file. Rounds of one attempt follow each other; a slot is written in several of them. A round
 // is promised once somebody was told that it is whole. From then on it is found as long as each of its files has lost no more nodes than the
-// scheme bears, until `keep` later ones are promised, or one of its files is written anew. Where the program has removed a file of it, an older one of which it has
+// scheme bears, until `keep` later ones are promised, or one of its files is written anew. Not where it may be half. Where the program has removed a file of it, an older one of which it has
 // removed none may take its place.
 #pragma once
 #include <algorithm>
@@ -115,6 +115,24 @@ class CheckpointsModel {
   };
   std::map<Round, Promise> promised;
 
+  // How often the rank has closed each of its files in that round, at least; 0: it has written none. `until`: the last write that counts.
+  size_t times_closed(const Round& round, uint32_t rank, uint64_t until = UINT64_MAX) const {
+    std::map<std::string, size_t> times;
+    for (const Write& one : writes_)
+      if (one.round == round && one.rank == rank && one.number <= until) times[one.path] += one.complete;
+    const auto fewest = std::min_element(times.begin(), times.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    return fewest == times.end() ? 0 : fewest->second;
+  }
+  // Files of it were closed fewer times than those of a round before: they may be written in part, and an older one may take its place. Another rank may have written these.
+  bool may_be_half(const Round& round) const {
+    std::set<uint32_t> here;
+    size_t most = 0;
+    for (const Write& one : writes_) {
+      if (one.round == round) here.insert(one.rank);
+      if (one.round < round) most = std::max(most, times_closed(one.round, one.rank));
+    }
+    return std::any_of(here.begin(), here.end(), [&](uint32_t rank) { return times_closed(round, rank) < most; });
+  }
   // Whether a file of that round was written anew since, or updated.
   bool is_replaced(const Round& round) const {
     const Promise& promise = promised.at(round);
@@ -156,7 +174,7 @@ class CheckpointsModel {
     std::optional<Round> found;
     size_t later = 0;
     for (auto one = promised.rbegin(); one != promised.rend() && later < keep; ++one, ++later) {
-      if (is_replaced(one->first) || !bears(one->second, lost)) continue;
+      if (is_replaced(one->first) || may_be_half(one->first) || !bears(one->second, lost)) continue;
       if (!is_removed(one->second)) return one->first;
       found = Round();
     }

@@ -97,15 +97,19 @@ bool CheckpointsWorld::write_together(RankOf& rank, const std::string& path, uin
   if (!is_first) rank.front->seen_together(*file, !may_stay_so);
   const auto located = is_first ? all.begun->located : catalog::locate_growing(all.begun->located.manifest, durable());
   Status written = may_stay_so ? rank.front->written_together(all.begun->name) : Status();
-  if (written) written = write_own_part(rank, located, model_.write(all.number).content, durable(), &all.lost);
+  std::set<int> lost;
+  if (written) written = write_own_part(rank, located, model_.write(all.number).content, durable(), &lost);
+  all.lost.insert(lost.begin(), lost.end());
+  if (is_first) all.lost_of_first = lost;
   if (Schedule::dead()) return false;
   ++all.closed, all.is_closed_well &= written.ok();
   if (!written && all_well()) found(fmt::format("{} cannot be written together: {}", path, written.sentence()));
   if (!wait_for_all([&] { return all.closed == ranks_; })) return false;
   if (may_stay_so) rank.front->seen_together(*file, true);
   if (is_first) {
-    // Ranks of MPI tell each other which targets they have found lost: where each could do without its own, they cannot do without all of these.
-    all.is_closed_well &= all.lost.size() <= size_t(located.manifest.geometry.scheme.m);
+    // Ranks of MPI tell each other which targets they have found lost: where each could do without its own, they cannot do without all of these. The first one would
+    // go on without them. Here it cannot be told, so that such a file fails.
+    all.is_closed_well &= all.lost == all.lost_of_first && all.lost.size() <= size_t(located.manifest.geometry.scheme.m);
     model_.write(all.number).complete = all.is_closed_well;
     if (all.is_closed_well) model_.name(all.number, all.key);
     const auto lost = rank.front->end_together(*all.begun, all.is_closed_well);

@@ -297,6 +297,15 @@ std::optional<Bytes> CheckpointsWorld::bytes_to_update(RankOf& rank, const Front
 }
 
 // False where it is refused, as it may be.
+// The same start shows how often its ranks close each file. Not where they have removed some: what was protected of these may be of before the last close.
+bool CheckpointsWorld::may_be_written_in_part(const CheckpointsModel::Write& write) const {
+  if (updating_ != Updating::always || is_of_all() || is_rolled() || run_.from->drained) return false;
+  if (!expected_ || expected_->first != write.round.first || !(*expected_ < write.round)) return false;
+  const layout::Attempt& attempt = attempts_[write.round.first - 1];
+  if (std::any_of(removed_.begin(), removed_.end(), [&](const auto& one) { return one.first == attempt; })) return false;
+  return model_.times_closed(write.round, write.rank, write.number) < model_.times_closed(*expected_, write.rank);
+}
+
 bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
   const auto file = rank.front->match(path);
   const auto sight = file ? rank.front->look(*file) : Result<Front::Sight>(Status(Kind::io, "no match"));
@@ -333,6 +342,10 @@ bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
   if (expected_ == write->round && promised != model_.promised.end() && !run_.from->drained &&
       model_.last_promised(promised->second, *write) > write->number)
     return found(fmt::format("{} is as it was before an update that was whole", path)), false;
+  if (may_be_written_in_part(*write))
+    return found(fmt::format("{} is as the first of its rank's opens has left it, and round {} of start {} was whole", path, expected_->second,
+                             expected_->first)),
+           false;
   begun_round_ = write->round;
   rank.paths.insert(path);
   count(Did::files_read);

@@ -305,6 +305,7 @@ class CheckpointsWorld {
   void check_drained_singles();
   bool on_ranks(const std::function<void(RankOf&)>& body, bool may_die);
   std::optional<Bytes> bytes_at(const std::string& path);
+  bool may_be_written_in_part(const CheckpointsModel::Write& write) const;
   std::optional<Bytes> bytes_to_update(RankOf& rank, const Front::File& file, Status& status);
 
   // What the disks hold, looked at by nobody of the job.
@@ -339,6 +340,7 @@ class CheckpointsWorld {
   checkpoint::Run run_;
   uint64_t runs_ = 0;
   bool counts_down_ = false;
+  enum class Updating : uint8_t { never, now_and_then, always } updating_ = Updating::never;
   bool updates_ = false;  // all ranks do in this round, as they run one program
   layout::Attempt last_attempt_ = 0;
   std::vector<layout::Attempt> attempts_;               // of each start of the job
@@ -356,7 +358,7 @@ class CheckpointsWorld {
     bool is_refused = false;
     uint32_t closed = 0;
     bool is_closed_well = true;
-    std::set<int> lost = {};  // members, by any of them
+    std::set<int> lost = {}, lost_of_first = {};  // members, by any of them, and by the first
     CheckpointsModel::Key key = {};
     std::optional<bool> is_version;
   };

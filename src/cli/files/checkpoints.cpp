@@ -262,7 +262,7 @@ Result<const checkpoint::Checkpoint*> whole_one(const Survey& survey, const std:
                   fmt::format("checkpoint {} is drained: it is plain at its paths, and the nodes do not keep all of it any more", step));
   if (other && standing->state == "lost")
     return Status(Kind::lost, fmt::format("checkpoint {} cannot be read: {}; start the agents of the nodes that are missing", step, standing->why));
-  if (other && !other->torn_update.empty())
+  if (other && (!other->torn_update.empty() || !other->half_written.file.empty()))
     return Status(Kind::not_found,
                   fmt::format("checkpoint {} is not whole: {}; go on from an older one, which 'holdfast checkpoints' lists", step, standing->why));
   return Status(Kind::not_found, fmt::format("checkpoint {} is not whole, of {} files {} are protected; 'holdfast checkpoints' lists those that are",

@@ -61,7 +61,7 @@ std::optional<Run::From> Caretaker::hold_newest() {
   const Checkpoint* const newest = all ? newest_whole(*all, run_.id) : nullptr;
   if (!newest || !newest->endures()) return std::nullopt;
   std::lock_guard lock(mutex_);
-  return held_ = Run::From{newest->attempt, newest->step};
+  return held_ = from_of(*newest);
 }
 
 void Caretaker::work() {

@@ -473,6 +473,7 @@ class Attempts {
   // The program has ended well: what it closed is protected, and the last checkpoint is at its paths, or it is said why not.
   int finish() {
     catch_interrupts();
+    checkpoint::note_ended_well(run_, settings_.deadline_ms);
     finish_drains();
     const auto survey = look_at_end();
     if (!survey) return fail(survey.status(), exit_not_protected);
@@ -653,7 +654,9 @@ class Attempts {
       if (member.usable())
         (void)member.lane->run(
             [target = member.target, at = fmt::format("{}/{}", checkpoint::local_directory, run_.id)] { return target->remove_directory(at); });
-    if (has_checkpoints) checkpoint::note_program(run_.id, program_of(command_), run_.nodes, settings_.deadline_ms);
+    if (!has_checkpoints) return;
+    checkpoint::note_program(run_.id, program_of(command_), run_.nodes, settings_.deadline_ms);
+    checkpoint::note_ended_well(run_, settings_.deadline_ms);
   }
 
   const Settings& settings_;

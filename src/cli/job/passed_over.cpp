@@ -17,6 +17,7 @@ void say_passed_over(const checkpoint::Survey& survey, const checkpoint::Run& ru
     if (!one.torn_update.empty())
       say("holdfast: checkpoint {} is passed over: {} was not written again to its end, and other files of it had been before\n", one.step,
           one.torn_update);
+    if (!one.half_written.file.empty()) say("holdfast: checkpoint {} is passed over: {}\n", one.step, why_half_written(one));
     if (!one.removed.empty())
       say("holdfast: checkpoint {} is passed over: the program has removed {}, and has begun nothing newer\n", one.step, one.removed);
   }

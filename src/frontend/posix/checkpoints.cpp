@@ -170,9 +170,11 @@ Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_a
   const auto before = written_anew ? std::nullopt : here.newest(file.path);
   if (before && before->name.written) {
     name.written = before->name.written, name.turn = before->name.turn;
+    if (before->name.times) name.times = before->name.times + 1;
   } else {
     const auto last = here.last_of_rank(place, name.writer);
     name.written = here.last_written() + 1, name.turn = last ? turn_after(last->step, last->turn, step) : 1;
+    name.times = written_anew;  // how often what another attempt has left was closed is not known here
   }
   return name;
 }
@@ -490,6 +492,7 @@ std::string Checkpoints::path_of(const std::string& local_path) const { return s
 
 // What began as an update, and is written anew after all.
 LocalName Checkpoints::State::anew(LocalName name, const Listed& here) const {
+  name.times = 1;
   if (here.has_of(name.file, name.number, name.written)) {
     const auto last_of_rank = here.last_of_rank(name.rank, name.writer);
     name.written = here.last_written() + 1, name.turn = last_of_rank ? turn_after(last_of_rank->step, last_of_rank->turn, name.step) : 1;

@@ -26,7 +26,7 @@ Number number_of(const layout::Version& version) { return {version.attempt, vers
 
 // Of this attempt, or of the checkpoint that it began with.
 bool Checkpoints::State::is_visible(const layout::Version& version, const std::set<std::string>& beside) const {
-  const bool from = run.from && !run.from->drained && checkpoint::is_of(version, run.id, *run.from);
+  const bool from = run.from && !run.from->drained && checkpoint::is_of(version, run.id, *run.from) && !checkpoint::is_older_than(version, *run.from);
   return version.run == run.id && !version.roll && ((from && !beside.contains(version.file)) || version.attempt == run.attempt);
 }
 

@@ -217,6 +217,11 @@ TEST(CheckpointRun, comes_back_from_its_variable_and_says_which_rank_is_where) {
   EXPECT_EQ(node_of_rank(run, 0, "host"), "");
   run.attempt.id = 0x0199c2a5f4000b17, run.from = checkpoint::Run::From{{3, 0x0199c2a5f4000b16}, 40};
   EXPECT_EQ(*decode_run(encode(run)), run);
+  EXPECT_EQ(decode_run(encode(run))->from->turn, 0u);
+  run.from->turn = 17, run.from->times = 2;
+  EXPECT_EQ(decode_run(encode(run))->from->turn, 17u);
+  EXPECT_EQ(decode_run(encode(run))->from->times, 2u);
+  EXPECT_EQ(*decode_run(encode(run)), run);
   for (const char* bad : {"", "0123456789abcdef", "0123456789abcdef 0 0 0 nodes a", "0123456789abcdef 3.1 0 0 versions nodes a"})
     EXPECT_FALSE(decode_run(bad).ok()) << bad;
 }
