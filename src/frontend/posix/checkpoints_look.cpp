@@ -188,7 +188,8 @@ Status Checkpoints::State::restore(const File& file, const layout::Manifest& man
   note_opened(file);
   const layout::Version& version = *manifest.version;
   const uint64_t written = version.attempt == run.attempt ? version.written : 0;
-  const LocalName name{version.step, version.rank, version.ranks, number_here(version), file.path, written, written ? version.turn : 0};
+  LocalName name{version.step, version.rank, version.ranks, number_here(version), file.path, written, written ? version.turn : 0};
+  if (written) name.times = version.times;
   const std::string there = files.path(checkpoint::State::restored, name);
   if (there.empty()) return checkpoint::encode(name).status();
   checkpoint::wait_for_ahead(files, manifest.file_id, settings.lock_patience_ms);
