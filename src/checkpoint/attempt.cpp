@@ -50,12 +50,13 @@ std::string latest_run(const Survey& survey) {
 
 namespace {
 
-// The plain file is no later than the version by which the checkpoint is marked.
+// The plain file is no later than the version by which the checkpoint is marked, and was written with it.
 bool are_half_written(const DrainedCheckpoint& drained, const Checkpoint& one) {
   const Protected* const half = one.half_written.file.empty() ? nullptr : one.file_at(one.half_written.file);
   return half && std::any_of(drained.files.begin(), drained.files.end(), [&](const DrainedFile& file) {
            const auto number = file.path == half->version.file ? file.number() : std::nullopt;
-           return number && number->second <= half->version.number;
+           const uint32_t last = half->version.number;
+           return number && number->second <= last && number->second + half->version.times > last;
          });
 }
 
@@ -114,6 +115,18 @@ void note_program(const std::string& run, const std::string& program, const std:
 
 void note_ended_well(const Run& run, uint64_t deadline_ms) {
   put_note(fmt::format("{}/{}/{}{}", local_directory, run.id, ended_well_begins, layout::text_of(run.attempt)), "", run.nodes, deadline_ms);
+}
+
+Status remove_attempts(target::Target& target, const std::string& directory) {
+  const auto names = target.list(directory);
+  if (!names) return names.status();
+  Status first;
+  for (const std::string& name : *names) {
+    if (!layout::parse_attempt(name)) continue;
+    const Status removed = target.remove_directory(fmt::format("{}/{}", directory, name));
+    if (first.ok()) first = removed;
+  }
+  return first;
 }
 
 std::optional<layout::Attempt> attempt_ended_well(std::string_view name) {
@@ -189,10 +202,13 @@ std::optional<Checkpoint> begun_among(const std::vector<catalog::FoundVersion>& 
 
 }  // namespace
 
-std::optional<Checkpoint> beginning_among(const std::vector<catalog::FoundVersion>& found, const Run& run) { return begun_among(found, run, true); }
+std::optional<Checkpoint> beginning_and_older(const std::vector<catalog::FoundVersion>& found, const Run& run) {
+  return begun_among(found, run, true);
+}
+std::optional<Checkpoint> beginning_among(const std::vector<catalog::FoundVersion>& found, const Run& run) { return begun_among(found, run, false); }
 
 bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found, const Run& run) {
-  const auto begun = begun_among(found, run, false);
+  const auto begun = beginning_among(found, run);
   return !begun || begun->whole();
 }
 

@@ -11,6 +11,7 @@
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/run.hpp"
 #include "checkpoint/survey.hpp"
+#include "target/target.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -37,6 +38,8 @@ std::string noted_program(const std::string& run, const std::vector<std::string>
 
 // The program of that attempt has ended well: what it has closed of its last checkpoint is all that it meant to write (half_written.hpp).
 void note_ended_well(const Run& run, uint64_t deadline_ms);
+// What the attempts of a run have left on a node, in the run's directory there. What is noted beside them stays.
+Status remove_attempts(target::Target& target, const std::string& directory);
 // What such a note says by its name, beside the run's attempts; nothing of any other name.
 std::optional<layout::Attempt> attempt_ended_well(std::string_view name);
 
@@ -54,8 +57,9 @@ const Checkpoint* unreadable_after(const Survey& survey, const std::string& run,
 // a roll, and all of these were written on other nodes. A rank stays on its node for an attempt.
 bool may_have_ranks(const std::string& node, const Survey& survey, const Run& run, const Checkpoint& newest, const Patterns& patterns);
 
-// While an attempt runs: what can be seen of the checkpoint that it has begun with on the nodes, and of what its slot held before. Nothing where it has begun
-// with none there.
+// While an attempt runs: what can be seen of the checkpoint that it has begun with on the nodes. Nothing where it has begun with none there. The first one sees what its
+// slot held before as well, and its files before their last close.
+std::optional<Checkpoint> beginning_and_older(const std::vector<catalog::FoundVersion>& found, const Run& run);
 std::optional<Checkpoint> beginning_among(const std::vector<catalog::FoundVersion>& found, const Run& run);
 bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found, const Run& run);
 // It has a whole checkpoint of its own: what it began with may have been dropped. Not where files are protected one by one.

@@ -111,9 +111,9 @@ inline bool is_of(const layout::Version& version, const std::string& run, const 
 }
 
 // What the same slot held before, or a file of it before its last close. A node that was away when that was replaced has it still: where the newer one is lost it
-// stands for nothing. Rolls have no turn of their own.
+// stands for nothing. Rolls have no turn of their own; of files that are protected one by one an older version is taken.
 inline bool is_older_than(const layout::Version& version, const Run::From& from) {
-  if (version.roll || version.attempt != from.attempt || version.step != from.step) return false;
+  if (version.roll || version.is_single() || version.attempt != from.attempt || version.step != from.step) return false;
   return (version.turn && version.turn < from.turn) || (version.times && version.times < from.times);
 }
 // What an attempt begins with that begins with it.

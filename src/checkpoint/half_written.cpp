@@ -9,83 +9,76 @@ namespace holdfast::checkpoint {
 namespace {
 
 using List = std::vector<Checkpoint>;
-using Fewest = std::map<FilePlace, uint32_t>;  // by place: how often a file of it was closed, at least
 
-// Of one attempt: how often the file in each place was closed since it was written anew, and in which of its rank's turns.
-struct Closed {
-  uint32_t turn, times;
-};
-using InPlaces = std::map<FilePlace, std::vector<Closed>>;
-
-// Where rolls list the files of a checkpoint they say how often each was closed. Of what has no turn nobody knows what came after it.
+// Where rolls list the files of a checkpoint they say how often each was closed.
 bool is_judged(const Checkpoint& one) { return one.writers == 0 && !one.are_singles; }
 bool is_judged(const layout::Version& version) { return version.times && version.turn; }
 
-InPlaces in_places(List::const_iterator begin, List::const_iterator end) {
-  InPlaces places;
-  for (auto one = begin; one != end; ++one)
-    for (const auto& [place, file] : one->files)
-      if (is_judged(*one) && is_judged(file.version)) places[place].push_back({file.version.turn, file.version.times});
-  return places;
-}
+using Lasts = std::map<FilePlace, const layout::Version*>;  // the last version in each place of an attempt
 
-bool is_gone_past(const InPlaces& places, const FilePlace& place, uint32_t turn) {
-  const auto there = places.find(place);
-  return there != places.end() && std::any_of(there->second.begin(), there->second.end(), [&](const Closed& one) { return one.turn > turn; });
-}
-
-// The fewest of those before it in this attempt, or else in the last one that has some. 0: there are none.
-uint32_t usual_times(const InPlaces& places, const Fewest& earlier, const FilePlace& place, uint32_t turn) {
-  uint32_t fewest = 0;
-  if (const auto there = places.find(place); there != places.end())
-    for (const Closed& one : there->second)
-      if (one.turn < turn) fewest = fewest ? std::min(fewest, one.times) : one.times;
-  const auto before = earlier.find(place);
-  return fewest || before == earlier.end() ? fewest : before->second;
-}
-
-void mark(Checkpoint& one, const InPlaces& places, const Fewest& earlier) {
-  for (const auto& [place, file] : one.files) {
-    const layout::Version& version = file.version;
-    if (!is_judged(version) || is_gone_past(places, place, version.turn)) continue;
-    const uint32_t usual = usual_times(places, earlier, place, version.turn);
-    if (version.times >= usual) continue;
-    one.half_written = {version.file, version.times, usual};
-    return;
-  }
-}
-
-// What the next attempt is compared with: what its ranks have gone past here, and what they may have gone on from.
-void remember(const List::const_iterator begin, List::const_iterator end, const InPlaces& places, Fewest& earlier) {
-  Fewest here;
+Lasts last_versions(List::const_iterator begin, List::const_iterator end) {
+  const auto order = [](const layout::Version& version) { return std::pair(version.turn, version.written); };
+  Lasts lasts;
   for (auto one = begin; one != end; ++one)
     for (const auto& [place, file] : one->files) {
       if (!is_judged(*one) || !is_judged(file.version)) continue;
-      if (!one->half_written.file.empty() && !is_gone_past(places, place, file.version.turn)) continue;
-      const auto [at, first] = here.try_emplace(place, file.version.times);
-      if (!first) at->second = std::min(at->second, file.version.times);
+      const auto [at, first] = lasts.try_emplace(place, &file.version);
+      if (!first && order(*at->second) < order(file.version)) at->second = &file.version;
     }
-  for (const auto& [place, times] : here) earlier[place] = times;
+  return lasts;
+}
+
+// How often files were closed at least: by place, and of how many. Where there are more ranks, or fewer, another file has the place.
+class Usual {
+ public:
+  uint32_t of(const FilePlace& place, const layout::Version& last) const {
+    if (last.fewest) return last.fewest;
+    const auto before = before_.find({place, last.ranks});
+    return before == before_.end() ? 0 : before->second;
+  }
+  // The attempt is over. What its ranks have never gone past says nothing: it may have been written in part, or a file that grows all the time.
+  void remember(const Lasts& lasts) {
+    for (const auto& [place, last] : lasts)
+      if (last->fewest) before_[{place, last->ranks}] = last->fewest;
+  }
+
+ private:
+  std::map<std::pair<FilePlace, uint32_t>, uint32_t> before_;
+};
+
+void mark(Checkpoint& one, const Lasts& lasts, const Usual& usual) {
+  for (const auto& [place, file] : one.files) {
+    const auto last = lasts.find(place);
+    const uint32_t fewest = last == lasts.end() || !is_judged(file.version) ? 0 : usual.of(place, *last->second);
+    if (file.version.times >= fewest) continue;
+    one.half_written = {file.version.file, file.version.times, fewest};
+    return;
+  }
 }
 
 }  // namespace
 
 void mark_half_written(List& all) {
   std::string run;
-  Fewest earlier;
+  Usual usual;
   bool any_whole = false;
   for (auto begin = all.begin(); begin != all.end();) {
     const auto is_other = [&](const Checkpoint& one) { return one.run != begin->run || one.attempt != begin->attempt; };
     const auto end = std::find_if(begin, all.end(), is_other);
-    if (run != begin->run) run = begin->run, earlier.clear(), any_whole = false;
-    const InPlaces places = in_places(begin, end);
+    if (run != begin->run) run = begin->run, usual = Usual(), any_whole = false;
+    const Lasts lasts = last_versions(begin, end);
     for (auto one = begin; one != end; ++one) {
-      if (any_whole && is_judged(*one)) mark(*one, places, earlier);
+      if (any_whole && is_judged(*one)) mark(*one, lasts, usual);
       any_whole |= !one->are_singles && one->whole();
     }
-    remember(begin, end, places, earlier);
+    usual.remember(lasts);
     begin = end;
   }
+}
+
+void unmark_beginning(List& all, const Run& run) {
+  for (Checkpoint& one : all)
+    if (run.from && one.run == run.id && one.attempt == run.from->attempt && one.step == run.from->step) one.half_written = {};
 }
 
 void unmark_ended_well(List& all, const EndedWell& ended) {

@@ -101,7 +101,8 @@ const char* state_name(State state) {
 
 Result<std::string> encode(const LocalName& name) {
   const std::string by = name.writers || name.writer ? fmt::format(".{}{}of{}", kind_letters[name.kind], name.writer, name.writers) : "";
-  const std::string times = name.times ? fmt::format(".{}", name.times) : "";
+  std::string times = name.times ? fmt::format(".{}", name.times) : "";
+  if (name.times && name.fewest) times += fmt::format(".{}", name.fewest);
   std::string text =
       fmt::format("{}.{}of{}.{}.{}.{}{}{}~{}", name.step, name.rank, name.ranks, name.number, name.written, name.turn, times, by, escaped(name.file));
   if (text.size() + std::strlen(why_begins) <= longest_name) return text;
@@ -119,6 +120,7 @@ std::optional<LocalName> decode_local_name(const std::string& text) {
   const auto is_number = [&] { return rest.size() > 1 && rest[0] == '.' && rest[1] >= '0' && rest[1] <= '9'; };
   if (is_number() && (rest.remove_prefix(1), !take(rest, name.turn, ""))) return {};
   if (is_number() && (rest.remove_prefix(1), !take(rest, name.times, ""))) return {};
+  if (is_number() && (rest.remove_prefix(1), !take(rest, name.fewest, ""))) return {};
   if (rest.size() > 1 && rest[0] == '.') {
     const size_t kind = kind_letters.find(rest[1]);
     rest.remove_prefix(2);
@@ -494,9 +496,10 @@ uint64_t LocalFiles::Listed::last_written() const {
 
 std::optional<LocalName> LocalFiles::Listed::last_of_rank(uint32_t rank, uint32_t writer) const {
   std::optional<LocalName> last;
+  const auto order = [](const LocalName& name) { return std::pair(name.written, name.number); };
   for (const LocalFile& one : all_) {
     const bool is_of_rank = one.name.kind == LocalName::of_user && one.name.rank == rank && one.name.writer == writer;
-    if (one.state != State::restored && is_of_rank && one.name.written > (last ? last->written : 0)) last = one.name;
+    if (one.state != State::restored && is_of_rank && one.name.written && (!last || order(*last) < order(one.name))) last = one.name;
   }
   return last;
 }

@@ -85,11 +85,11 @@ struct LocalName {
   uint32_t turn = 0;
   uint32_t writers = 0, writer = 0;
   Kind kind = of_user;
-  uint32_t times = 0;  // layout::Version
+  uint32_t times = 0, fewest = 0;  // layout::Version
   bool operator==(const LocalName&) const = default;
   bool is_single() const { return ranks == 0 && writers == 0; }  // layout::Version
   layout::Version version_in(const Run& run) const {
-    return {run.id, run.attempt, step, rank, ranks, number, file, written, turn, writers, writer, {}, {}, times};
+    return {run.id, run.attempt, step, rank, ranks, number, file, written, turn, writers, writer, {}, {}, times, fewest};
   }
 };
 // In the patterns that number a rank's files on its own node.

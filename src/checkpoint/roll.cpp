@@ -252,7 +252,7 @@ Result<layout::Version> version_of(const LocalName& name, const Run& run, const 
 LocalName name_of(const layout::Version& version) {
   LocalName name{version.step,    version.rank, version.ranks,   version.number, version.file,
                  version.written, version.turn, version.writers, version.writer};
-  name.times = version.times;
+  name.times = version.times, name.fewest = version.fewest;
   if (version.roll) name.kind = version.roll->of_all ? LocalName::roll_of_all : LocalName::roll_of_rank;
   return name;
 }

@@ -109,6 +109,7 @@ void file_to_json(const Version& version, Json& json) {
   if (version.written) json["written"] = version.written;
   if (version.turn) json["turn"] = version.turn;
   if (version.times) json["times"] = version.times;
+  if (version.fewest) json["fewest"] = version.fewest;
   if (version.writers || version.writer) json["writer"] = version.writer;
   if (!version.writers) return;
   json["writers"] = version.writers;
@@ -264,6 +265,7 @@ void read_file(const Json& json, Fields& fields, Version& v, std::string& compla
   if (complaint.empty() && json.contains("written")) fields.number("written", v.written, 1, max_offset);
   if (complaint.empty() && json.contains("turn")) fields.small("turn", v.turn, 1, most_ranks);
   if (complaint.empty() && json.contains("times")) fields.small("times", v.times, 1, most_ranks);
+  if (complaint.empty() && json.contains("fewest")) fields.small("fewest", v.fewest, 1, most_ranks);
   if (complaint.empty() && has_writers) read_writers(json, fields, v, complaint);
   else if (complaint.empty() && json.contains("writer")) fields.small("writer", v.writer, 1, most_ranks);  // of another rank's file
 }

@@ -77,7 +77,8 @@ struct Version {
   uint32_t writers = 0, writer = 0;
   std::string stem = {};          // of a file without a place of its own (its rank is `ranks`): its path without the step
   std::optional<Roll> roll = {};  // this is one, and no file of the user's
-  uint32_t times = 0;             // that it was closed since it was written anew: this one, and those that it went on from; 0: not known
+  uint32_t times = 0;             // that it was closed in this turn of its rank, with this close; 0: not known
+  uint32_t fewest = 0;            // times that a file before it in its place was closed in this attempt, when this one was begun; 0: not known
   // Of no checkpoint: the file is protected by itself (checkpoint/singles.hpp).
   bool is_single() const { return ranks == 0 && writers == 0; }
   bool operator==(const Version&) const = default;

@@ -353,6 +353,23 @@ child.kill(), child.wait()
         again = self.run_job("cat ck/ck.3.$RANK > seen.$RANK", "--resume", "--drain", "none", ranks=2, nodes=3, scheme="rs:2+1").stderr
         self.assertIn("attempt 2 begins with checkpoint 3,", again)
         self.assertEqual((self.read("seen.0"), self.read("seen.1")), ("all\n", "all\n"))
+        again = self.run_job("true", "--resume", "--drain", "none", ranks=2, nodes=3, scheme="rs:2+1").stderr
+        self.assertIn("begins with checkpoint 3,", again, "the first attempt has ended well, whatever came after it")
+
+    def test_what_a_rename_replaces_in_its_step_was_closed_once(self):
+        script = """[ -e begun.$RANK ] && { cat ck/ck.3.$RANK ck/ck.2.$RANK >> got 2> /dev/null; exit 0; }; touch begun.$RANK
+            for s in 1 2 3; do echo draft > ck/ck.$s.$RANK; [ $s.$RANK = 3.1 ] && kill -9 $$; echo $s of $RANK > new.$RANK; mv new.$RANK ck/ck.$s.$RANK; done"""
+        done = self.run_job(script, "--restarts", "1", "--drain", "none", ranks=2, nodes=3, scheme="rs:2+1")
+        self.assertRegex(done.stderr, "checkpoint 3 is passed over: .*/ck/ck.3.1 was closed 1 time, and those before it 2 times")
+        self.assertEqual(self.read("got"), "2 of 0\n2 of 1\n")
+
+    def test_a_file_that_is_cut_to_its_length_by_its_last_open_was_closed_twice(self):
+        again = "[ -e ck/ck.3.$RANK ] && echo third >> got; [ -e ck/ck.2.$RANK ] && echo second >> got; exit 0"
+        script = f"""[ -e begun.$RANK ] && {{ {again}; }}; touch begun.$RANK
+            for s in 1 2 3; do echo head > ck/ck.$s.$RANK; [ $s.$RANK = 3.1 ] && kill -9 $$; printf 'body and rest' >> ck/ck.$s.$RANK
+              [ $s = 2 ] && truncate -s 9 ck/ck.$s.$RANK; done; exit 0"""
+        self.run_job(script, "--restarts", "1", "--drain", "none", ranks=2, nodes=3, scheme="rs:2+1")
+        self.assertEqual(self.read("got"), "second\n" * 2)
 
     # Links that a program makes.
 

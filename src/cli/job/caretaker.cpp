@@ -52,12 +52,18 @@ void Caretaker::stop() {
 void Caretaker::finish() {
   stop();
   keeps_beginning_ = false;
-  if (const auto all = surveyor_.look_at_versions()) tidy(*all);
+  if (const auto all = look_at_versions(surveyor_)) tidy(*all);
+}
+
+Result<std::vector<Checkpoint>> Caretaker::look_at_versions(Surveyor& surveyor) const {
+  auto all = surveyor.look_at_versions();
+  if (all) unmark_beginning(*all, run_);
+  return all;
 }
 
 std::optional<Run::From> Caretaker::hold_newest() {
   Surveyor surveyor(settings_.local, settings_.deadline_ms, damaged_);
-  const auto all = surveyor.look_at_versions();
+  const auto all = look_at_versions(surveyor);
   const Checkpoint* const newest = all ? newest_whole(*all, run_.id) : nullptr;
   if (!newest || !newest->endures()) return std::nullopt;
   std::lock_guard lock(mutex_);
@@ -76,7 +82,7 @@ void Caretaker::work() {
 void Caretaker::look() {
   for (const Status& remark : protectors_.revive()) say("holdfast: {}\n", remark.sentence());
   if (!ranks_seen_ && run_.teams == 1) ranks_seen_ = checkpoint::ranks_then(run_, settings_.deadline_ms).any_begun();
-  const auto all = surveyor_.look_at_versions();
+  const auto all = look_at_versions(surveyor_);
   if (!all) return;
   tidy(*all);
   drop_removed(*all);

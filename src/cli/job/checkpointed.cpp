@@ -463,8 +463,9 @@ class Attempts {
   void finish_drains() {
     if (!drainer_.finish()) return;
     Surveyor surveyor(settings_.local, settings_.deadline_ms, passed_over_);
-    const auto all = surveyor.look_at_versions();
+    auto all = surveyor.look_at_versions();
     if (!all) return;
+    unmark_beginning(*all, run_);
     auto old = to_drop(*all, run_.id, size_t(options_.keep));
     std::erase_if(old, [this](const checkpoint::Protected& one) { return drainer_.has_left(one); });
     drop_old(surveyor, old, run_, settings_, first_attempt_, before_);
@@ -517,6 +518,7 @@ class Attempts {
     const auto end = end_of_patience();
     for (;;) {
       auto survey = surveyor.look(run_.id);
+      if (survey) unmark_ended_well(survey->checkpoints, {{run_.id, {run_.attempt}}});
       if (!survey || !may_come(survey->silent) || !misses_something(*survey) || std::chrono::steady_clock::now() > end) return survey;
       std::this_thread::sleep_for(between_looks);
     }
@@ -645,18 +647,17 @@ class Attempts {
     checkpoint::forget_unneeded(survey, run_.id, any_later, newest ? newest->age() : checkpoint::Age(), settings_);
   }
 
-  // The local copies were a cache. Whose checkpoints these are stays known where there are some.
+  // The local copies were a cache. Whose checkpoints these are stays known where there are some, and which attempts have ended well.
   void forget_local(bool has_checkpoints) const {
     remove_unfinished_before(any_later);  // by protectors that were started anew as well
     const auto pool = catalog::look_at_pool(run_.nodes, settings_.deadline_ms);
     if (!pool) return;
     for (const catalog::Member& member : pool->members)
       if (member.usable())
-        (void)member.lane->run(
-            [target = member.target, at = fmt::format("{}/{}", checkpoint::local_directory, run_.id)] { return target->remove_directory(at); });
-    if (!has_checkpoints) return;
-    checkpoint::note_program(run_.id, program_of(command_), run_.nodes, settings_.deadline_ms);
-    checkpoint::note_ended_well(run_, settings_.deadline_ms);
+        (void)member.lane->run([target = member.target, at = fmt::format("{}/{}", checkpoint::local_directory, run_.id), has_checkpoints] {
+          return has_checkpoints ? checkpoint::remove_attempts(*target, at) : target->remove_directory(at);
+        });
+    if (has_checkpoints) checkpoint::note_program(run_.id, program_of(command_), run_.nodes, settings_.deadline_ms);
   }
 
   const Settings& settings_;

@@ -1,5 +1,7 @@
 #include "cli/job/passed_over.hpp"
 
+#include <set>
+#include <string>
 #include <utility>
 
 #include "base/say.hpp"
@@ -12,12 +14,14 @@ namespace holdfast::cli {
 using checkpoint::Checkpoint;
 
 void say_passed_over(const checkpoint::Survey& survey, const checkpoint::Run& run, const checkpoint::Age& begun) {
+  std::set<std::string> said;  // of each attempt that has written it in part
   for (const Checkpoint& one : survey.checkpoints) {
     if (one.run != run.id || !is_before(begun, one.age())) continue;
     if (!one.torn_update.empty())
       say("holdfast: checkpoint {} is passed over: {} was not written again to its end, and other files of it had been before\n", one.step,
           one.torn_update);
-    if (!one.half_written.file.empty()) say("holdfast: checkpoint {} is passed over: {}\n", one.step, why_half_written(one));
+    const std::string half = why_half_written(one);
+    if (!half.empty() && said.insert(half).second) say("holdfast: checkpoint {} is passed over: {}\n", one.step, half);
     if (!one.removed.empty())
       say("holdfast: checkpoint {} is passed over: the program has removed {}, and has begun nothing newer\n", one.step, one.removed);
   }

@@ -170,11 +170,13 @@ Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_a
   const auto before = written_anew ? std::nullopt : here.newest(file.path);
   if (before && before->name.written) {
     name.written = before->name.written, name.turn = before->name.turn;
-    if (before->name.times) name.times = before->name.times + 1;
+    name.times = before->name.times ? before->name.times + 1 : 0, name.fewest = before->name.fewest;
   } else {
     const auto last = here.last_of_rank(place, name.writer);
     name.written = here.last_written() + 1, name.turn = last ? turn_after(last->step, last->turn, step) : 1;
-    name.times = written_anew;  // how often what another attempt has left was closed is not known here
+    // How often what another attempt has left was closed is not known here.
+    if (written_anew) name.times = last && last->step == step ? last->times + 1 : 1;
+    if (last) name.fewest = checkpoint::fewest_after(*last, step);
   }
   return name;
 }
@@ -459,7 +461,7 @@ Status Checkpoints::State::move_to_closed(const LocalName& name) {
 Status Checkpoints::State::tell_of_number(const LocalName& name) {
   if (!checkpoint::is_of_another_rank(name) || run.teams > 1) return {};
   LocalName note = name;
-  note.written = note.turn = 0;
+  note.written = note.turn = note.times = note.fewest = 0;
   const auto text = checkpoint::encode(note);
   return text ? put_on_all(checkpoint::State::dropped, *text) : text.status();
 }
@@ -492,15 +494,17 @@ std::string Checkpoints::path_of(const std::string& local_path) const { return s
 
 // What began as an update, and is written anew after all.
 LocalName Checkpoints::State::anew(LocalName name, const Listed& here) const {
-  name.times = 1;
+  const auto [step, turn] = std::pair(name.step, name.turn);
   if (here.has_of(name.file, name.number, name.written)) {
     const auto last_of_rank = here.last_of_rank(name.rank, name.writer);
     name.written = here.last_written() + 1, name.turn = last_of_rank ? turn_after(last_of_rank->step, last_of_rank->turn, name.step) : 1;
+    if (last_of_rank) name.fewest = checkpoint::fewest_after(*last_of_rank, name.step);
   }
-  if (patterns.have_step() || patterns.are_single()) return name;
   const uint64_t begun_with = run.from ? run.from->step : 0;
-  const uint64_t before = here.last_step(name.file, name.number).value_or(begun_with);
-  if (before >= name.step) name.step = before + 1;
+  const bool is_counted = !patterns.have_step() && !patterns.are_single();
+  if (const uint64_t before = is_counted ? here.last_step(name.file, name.number).value_or(begun_with) : 0; is_counted && before >= name.step)
+    name.step = before + 1;
+  if (name.step != step || name.turn != turn) name.times = 1;
   return name;
 }
 
@@ -710,8 +714,9 @@ Status Checkpoints::State::take_in_place(const std::string& plain, const File& t
   const auto turn = files.take_turn(to.path, patience());
   HF_TRY(turn.status());
   const Listed here = files.listed();
-  const auto next = next_name_of(to, true, here);
+  auto next = next_name_of(to, true, here);
   if (!next) return next.status();
+  if (!file_of(plain).empty()) next->times = std::max(next->times, checkpoint::decode_local_name(catalog::name_of(plain))->times);
   HF_TRY(refuse_second(*next, here, file_of(plain)));
   HF_TRY(take_reason(plain, *next));
   begins(next->step);

@@ -87,7 +87,7 @@ bool Checkpoints::State::sees_all_of_beginning(const Found& found) const {
 // was renamed, or removed.
 std::set<std::string> Checkpoints::State::beside_beginning(const std::vector<catalog::FoundVersion>& found) const {
   std::set<std::string> paths;
-  const auto begun = patterns.are_rolled() || has_two_names(found) ? checkpoint::beginning_among(found, run) : std::nullopt;
+  const auto begun = patterns.are_rolled() || has_two_names(found) ? checkpoint::beginning_and_older(found, run) : std::nullopt;
   if (!begun) return paths;
   for (const checkpoint::Protected& file : begun->older) paths.insert(file.version.file);
   for (const auto& [place, file] : begun->files) paths.erase(file.version.file);
@@ -189,7 +189,7 @@ Status Checkpoints::State::restore(const File& file, const layout::Manifest& man
   const layout::Version& version = *manifest.version;
   const uint64_t written = version.attempt == run.attempt ? version.written : 0;
   LocalName name{version.step, version.rank, version.ranks, number_here(version), file.path, written, written ? version.turn : 0};
-  if (written) name.times = version.times;
+  if (written) name.times = version.times, name.fewest = version.fewest;
   const std::string there = files.path(checkpoint::State::restored, name);
   if (there.empty()) return checkpoint::encode(name).status();
   checkpoint::wait_for_ahead(files, manifest.file_id, settings.lock_patience_ms);

@@ -98,6 +98,7 @@ struct Checkpoints::State {
   std::set<std::string> beside_beginning(const std::vector<catalog::FoundVersion>& found) const;
   bool has_two_names(const std::vector<catalog::FoundVersion>& found) const;
   const catalog::FoundVersion* newest_of(const Found& found, const File& file, const std::set<std::string>& beside) const;
+  const catalog::FoundVersion* last_of(const Found& found, const File& file, const std::function<bool(const layout::Version&)>& is_meant) const;
   Result<std::optional<catalog::FoundVersion>> find_in_pool(const File& file, uint32_t number_of_own = 0);
   Result<std::optional<layout::Manifest>> in_pool(const File& file, uint32_t number_of_own = 0);
   std::string why_not_newest(const Found& found, const File& file, const checkpoint::PlainFiles::Number& shown) const;

@@ -46,22 +46,28 @@ Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool w
   LocalName& name = *next;
   const auto found = begun_in_pool(file);
   if (!found) return found.status();
-  uint64_t last_step = run.from ? run.from->step : 0, last_of_file = 0;
+  uint64_t last_step = run.from ? run.from->step : 0;
   const auto last_here = here.last_of_rank(name.rank, name.writer);
   uint64_t last_of_rank = last_here ? last_here->written : 0;
-  uint32_t turn_of_file = 0, times_of_file = 0;
+  const layout::Version *of_file = nullptr, *in_place = nullptr;  // the last ones
   for (const layout::Version& version : *found) {
     if (version.run != run.id || version.attempt != run.attempt) continue;
     name.written = std::max(name.written, version.written + 1);
-    if (version.rank == name.rank && version.writer == name.writer && !version.roll && version.written > last_of_rank)
+    const bool has_its_place = version.rank == name.rank && version.writer == name.writer && !version.roll;
+    if (has_its_place && version.written > last_of_rank)
       last_of_rank = version.written, name.turn = turn_after(version.step, version.turn, name.step);
+    if (has_its_place && version.written == last_of_rank && (!in_place || in_place->written < version.written || in_place->number < version.number))
+      in_place = &version;
     if (version.file != file.path) continue;
-    if (version.number >= name.number)
-      name.number = version.number + 1, last_of_file = version.written, turn_of_file = version.turn, times_of_file = version.times;
+    if (version.number >= name.number) name.number = version.number + 1, of_file = &version;
     last_step = std::max(last_step, version.step);
   }
-  if (!written_anew && last_of_file)  // as in next_name
-    name.written = last_of_file, name.turn = turn_of_file, name.times = times_of_file ? times_of_file + 1 : 0;
+  if (in_place) name.fewest = checkpoint::fewest_after(*in_place, name.step);
+  if (in_place && written_anew && in_place->step == name.step) name.times = in_place->times + 1;
+  if (!written_anew && of_file && of_file->written) {  // as in next_name
+    name.written = of_file->written, name.turn = of_file->turn, name.fewest = of_file->fewest;
+    name.times = of_file->times ? of_file->times + 1 : 0;
+  }
   if (!patterns.have_step() && !patterns.are_single()) name.step = std::max({name.step, last_step + written_anew, uint64_t(1)});
   for (const layout::Version& version : *found) {
     const bool is_of_attempt = version.run == run.id && version.attempt == run.attempt && !version.roll && version.stem.empty();

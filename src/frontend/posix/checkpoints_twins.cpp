@@ -69,13 +69,26 @@ std::string Checkpoints::State::path_then(const File& file, uint32_t number) {
   if (!past.empty() || number != 0 || !run.from || run.from->drained) return past;
   const auto found = versions.look(settings.local, settings.deadline_ms);
   if (!found) return "";
-  for (const catalog::FoundVersion& one : *found) {
+  const auto is_then = [&](const layout::Version& version) { return version.attempt == run.from->attempt && version.step == run.from->step; };
+  const catalog::FoundVersion* const one = last_of(*found, file, is_then);
+  if (!one) return "";
+  const layout::Version& version = *one->manifest.version;
+  std::string path = files.path(checkpoint::State::restored, {version.step, version.rank, version.ranks, 0, file.path});
+  return catalog::look(path, false) || restore(file, one->manifest) ? path : "";
+}
+
+// Of those that are meant: of two of one number the one that can be read.
+const catalog::FoundVersion* Checkpoints::State::last_of(const Found& found, const File& file,
+                                                         const std::function<bool(const layout::Version&)>& is_meant) const {
+  const catalog::FoundVersion* last = nullptr;
+  for (const catalog::FoundVersion& one : found) {
     const layout::Version& version = *one.manifest.version;
-    if (version.run != run.id || version.attempt != run.from->attempt || version.step != run.from->step || version.file != file.path) continue;
-    std::string path = files.path(checkpoint::State::restored, {version.step, version.rank, version.ranks, 0, file.path});
-    if (catalog::look(path, false) || restore(file, one.manifest)) return path;
+    if (version.run != run.id || version.roll || version.file != file.path || !is_meant(version)) continue;
+    if (run.from && checkpoint::is_older_than(version, *run.from)) continue;
+    const auto order = [](const catalog::FoundVersion& it) { return std::pair(it.manifest.version->number, it.readable()); };
+    if (!last || order(*last) < order(one)) last = &one;
   }
-  return "";
+  return last;
 }
 
 // A copy of the team's own: those who go on may drop the version, and write the file anew.
@@ -84,20 +97,18 @@ Result<Checkpoints::Sight> Checkpoints::State::look_at_resumed(const File& file)
   HF_TRY(files.make());
   const auto found = versions.look(settings.local, settings.deadline_ms);
   if (!found) return found.status();
-  for (const catalog::FoundVersion& one : *found) {
-    const layout::Version& version = *one.manifest.version;
-    if (!is_resumed(version) || version.file != file.path || !one.readable()) continue;
-    file::resumes_from(*replica(), file.path, version.attempt != run.attempt);
-    std::string there = files.past(file.path, version.number);
-    if (!there.empty()) return Sight{Sight::local, std::move(there)};
-    const std::string half = files.scratch();
-    Status fetched = checkpoint::fetch(one.manifest, half, settings);
-    if (fetched) fetched = files.keep_past(half, checkpoint::name_of(version));
-    if (fetched) return Sight{Sight::local, files.past(file.path, version.number)};
-    (void)catalog::unlink_file(half);
-    return fetched;
-  }
-  return Sight{Sight::absent, ""};
+  const catalog::FoundVersion* const one = last_of(*found, file, [this](const layout::Version& version) { return is_resumed(version); });
+  if (!one) return Sight{Sight::absent, ""};
+  const layout::Version& version = *one->manifest.version;
+  file::resumes_from(*replica(), file.path, version.attempt != run.attempt);
+  std::string there = files.past(file.path, version.number);
+  if (!there.empty()) return Sight{Sight::local, std::move(there)};
+  const std::string half = files.scratch();
+  Status fetched = checkpoint::fetch(one->manifest, half, settings);
+  if (fetched) fetched = files.keep_past(half, checkpoint::name_of(version));
+  if (fetched) return Sight{Sight::local, files.past(file.path, version.number)};
+  (void)catalog::unlink_file(half);
+  return fetched;
 }
 
 Result<Checkpoints::Sight> Checkpoints::look_as_one(const File& file, bool fetches) {

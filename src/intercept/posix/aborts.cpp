@@ -12,6 +12,7 @@
 #include "frontend/posix/abort.hpp"
 #include "frontend/posix/own_code.hpp"
 #include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/paths.hpp"
 
 namespace holdfast::intercept::posix {
 
@@ -44,7 +45,8 @@ __attribute__((constructor)) void at_start() {
 void is_told_to_launcher(const void* text, size_t bytes) {
   if (launchers_number < 0 || !of_this_process() || !is_abort({static_cast<const char*>(text), bytes})) return;
   const frontend::posix::OurCode ours_now;
-  if (inode_of(launchers_number) == launchers_inode) (void)frontend::posix::leaves_by_abort();
+  if (launchers_inode == Inode() || inode_of(launchers_number) != launchers_inode) return;
+  if (const Status written = frontend::posix::leaves_by_abort(); !written.ok()) complain("a file", written.sentence());
 }
 
 }  // namespace holdfast::intercept::posix
