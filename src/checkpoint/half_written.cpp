@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/survey.hpp"
+
 namespace holdfast::checkpoint {
 
 namespace {
@@ -81,9 +83,25 @@ void unmark_beginning(List& all, const Run& run) {
     if (run.from && one.run == run.id && one.attempt == run.from->attempt && one.step == run.from->step) one.half_written = {};
 }
 
-void unmark_ended_well(List& all, const EndedWell& ended) {
-  for (Checkpoint& one : all)
-    if (const auto of_run = ended.find(one.run); of_run != ended.end() && of_run->second.contains(one.attempt)) one.half_written = {};
+namespace {
+
+bool has_later_close(const Checkpoint& one, const std::vector<LocalEntry>& local) {
+  return std::any_of(local.begin(), local.end(), [&](const LocalEntry& entry) {
+    const bool is_its = entry.run == one.run && entry.attempt == one.attempt && entry.name.step == one.step && !entry.name.is_single();
+    if (!is_its || is_settled(entry.state) || entry.is_untouched) return false;
+    const Protected* const file = one.file_at(entry.name.file);
+    return file && file->version.number < entry.name.number;
+  });
+}
+
+}  // namespace
+
+void unmark_ended_well(List& all, const EndedWell& ended, const std::vector<LocalEntry>& local) {
+  for (Checkpoint& one : all) {
+    const auto of_run = ended.find(one.run);
+    if (one.half_written.file.empty() || of_run == ended.end() || !of_run->second.contains(one.attempt)) continue;
+    if (!has_later_close(one, local)) one.half_written = {};
+  }
 }
 
 void add_half_written(const List& all, std::set<std::string>& ids) {

@@ -27,9 +27,10 @@ uint32_t fewest_after(const Last& last, uint64_t step) {
 // `all`: in their order, of all runs.
 void mark_half_written(std::vector<Checkpoint>& all);
 
-// Attempts whose program has ended well have closed their files as often as they meant to. By run.
+// Attempts whose program has ended well have closed their files as often as they meant to. By run. Not where a later close of a file lies on its node still, or failed.
+struct LocalEntry;
 using EndedWell = std::map<std::string, std::set<layout::Attempt>>;
-void unmark_ended_well(std::vector<Checkpoint>& all, const EndedWell& ended);
+void unmark_ended_well(std::vector<Checkpoint>& all, const EndedWell& ended, const std::vector<LocalEntry>& local);
 // What an attempt has begun with is whole to it: `run` has looked at more than versions.
 void unmark_beginning(std::vector<Checkpoint>& all, const Run& run);
 

@@ -499,7 +499,8 @@ std::optional<LocalName> LocalFiles::Listed::last_of_rank(uint32_t rank, uint32_
   const auto order = [](const LocalName& name) { return std::pair(name.written, name.number); };
   for (const LocalFile& one : all_) {
     const bool is_of_rank = one.name.kind == LocalName::of_user && one.name.rank == rank && one.name.writer == writer;
-    if (one.state != State::restored && is_of_rank && one.name.written && (!last || order(*last) < order(one.name))) last = one.name;
+    if (one.state != State::restored && !one.is_untouched && is_of_rank && one.name.written && (!last || order(*last) < order(one.name)))
+      last = one.name;
   }
   return last;
 }

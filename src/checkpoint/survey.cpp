@@ -128,7 +128,7 @@ void tell_checkpoints(Survey& survey, const std::set<std::string>& damaged) {
   auto all = protected_of(survey.versions, damaged);
   survey.removed = take_removed(all, survey.local);
   survey.checkpoints = checkpoints_of(all);
-  unmark_ended_well(survey.checkpoints, survey.ended_well);
+  unmark_ended_well(survey.checkpoints, survey.ended_well, survey.local);
   take_plain(survey.checkpoints, survey.drained, survey.local);
   mark_torn_updates(survey.checkpoints, survey.local, survey.drained);
   mark_given_up(survey.checkpoints, survey.local, survey.drained);

@@ -474,7 +474,6 @@ class Attempts {
   // The program has ended well: what it closed is protected, and the last checkpoint is at its paths, or it is said why not.
   int finish() {
     catch_interrupts();
-    checkpoint::note_ended_well(run_, settings_.deadline_ms);
     finish_drains();
     const auto survey = look_at_end();
     if (!survey) return fail(survey.status(), exit_not_protected);
@@ -500,6 +499,7 @@ class Attempts {
     if (say_unprotected_singles(*survey, run_)) return exit_not_protected;
     drop_removed_singles(*survey, run_, settings_);
     if (left.empty()) {
+      checkpoint::note_ended_well(run_, settings_.deadline_ms);
       // What lies on the nodes may be all that there is of them.
       if (lost) return exit_not_protected;
       if (!newest && say_why_none_is_whole(*survey)) return exit_not_protected;
@@ -518,10 +518,18 @@ class Attempts {
     const auto end = end_of_patience();
     for (;;) {
       auto survey = surveyor.look(run_.id);
-      if (survey) unmark_ended_well(survey->checkpoints, {{run_.id, {run_.attempt}}});
+      if (survey) unmark_what_is_whole(*survey);
       if (!survey || !may_come(survey->silent) || !misses_something(*survey) || std::chrono::steady_clock::now() > end) return survey;
       std::this_thread::sleep_for(between_looks);
     }
+  }
+
+  // The program has closed all that it meant to. What a node that is gone has not protected nobody knows.
+  void unmark_what_is_whole(Survey& survey) const {
+    unmark_beginning(survey.checkpoints, run_);
+    const auto is_silent = [&](const std::string& node) { return std::count(survey.silent.begin(), survey.silent.end(), node) > 0; };
+    if (std::any_of(failed_on_.begin(), failed_on_.end(), is_silent)) return;
+    unmark_ended_well(survey.checkpoints, {{run_.id, {run_.attempt}}}, survey.local);
   }
 
   std::chrono::steady_clock::time_point end_of_patience() const {
@@ -595,8 +603,9 @@ class Attempts {
   void give_up() {
     catch_interrupts();
     finish_drains();
-    const auto survey = Surveyor(settings_.local, settings_.deadline_ms, damaged_).look(run_.id);
+    auto survey = Surveyor(settings_.local, settings_.deadline_ms, damaged_).look(run_.id);
     if (!survey) return;
+    unmark_beginning(survey->checkpoints, run_);
     const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
     say_what_is_there(newest);
     say_who_is_silent(*survey, newest ? newest->age() : checkpoint::Age());

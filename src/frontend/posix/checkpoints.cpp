@@ -495,15 +495,16 @@ std::string Checkpoints::path_of(const std::string& local_path) const { return s
 // What began as an update, and is written anew after all.
 LocalName Checkpoints::State::anew(LocalName name, const Listed& here) const {
   const auto [step, turn] = std::pair(name.step, name.turn);
-  if (here.has_of(name.file, name.number, name.written)) {
-    const auto last_of_rank = here.last_of_rank(name.rank, name.writer);
-    name.written = here.last_written() + 1, name.turn = last_of_rank ? turn_after(last_of_rank->step, last_of_rank->turn, name.step) : 1;
-    if (last_of_rank) name.fewest = checkpoint::fewest_after(*last_of_rank, name.step);
-  }
   const uint64_t begun_with = run.from ? run.from->step : 0;
   const bool is_counted = !patterns.have_step() && !patterns.are_single();
   if (const uint64_t before = is_counted ? here.last_step(name.file, name.number).value_or(begun_with) : 0; is_counted && before >= name.step)
     name.step = before + 1;
+  if (here.has_of(name.file, name.number, name.written)) {
+    auto last = here.last_of_rank(name.rank, name.writer);
+    if (last && last->file == name.file && last->number == name.number && last->times) --last->times;  // this one, which is not closed yet
+    name.written = here.last_written() + 1, name.turn = last ? turn_after(last->step, last->turn, name.step) : 1;
+    if (last) name.fewest = checkpoint::fewest_after(*last, name.step);
+  }
   if (name.step != step || name.turn != turn) name.times = 1;
   return name;
 }
@@ -516,7 +517,9 @@ void Checkpoints::truncated(int fd, int64_t length) {
   state_->untouched.claim(name);
   if (length == 0) state_->forget_failed(name);
   const State::Listed here = state_->files.listed();
-  const LocalName next = state_->anew(name, here);
+  LocalName next = state_->anew(name, here);
+  if (length > 0) next.times = name.times;  // its content goes on
+  else if (next.times == 0) next.times = 1;
   if (next == name) return;  // it is new as it is
   state_->rename_reason(name, next);
   if (!catalog::move(state_->files.path(checkpoint::State::writing, name), state_->files.path(checkpoint::State::writing, next)))
@@ -709,6 +712,13 @@ Status Checkpoints::copy_out(const File& file, const std::string& from, const st
   return checkpoint::copy_file(from, to);
 }
 
+// A checkpoint's file that gets another name was closed as often as it was: how often that was is not known of what another attempt has left.
+void Checkpoints::State::count_closes_of(const std::string& plain, LocalName& name) const {
+  const auto from = file_of(plain).empty() ? std::nullopt : checkpoint::decode_local_name(catalog::name_of(plain));
+  if (!from && !patterns.match(plain)) return;
+  name.times = from && from->times ? std::max(name.times, from->times) : 0;
+}
+
 // `half`: a copy. Empty: Kind::unsupported where there must be one.
 Status Checkpoints::State::take_in_place(const std::string& plain, const File& to, const std::string& half) {
   const auto turn = files.take_turn(to.path, patience());
@@ -716,7 +726,7 @@ Status Checkpoints::State::take_in_place(const std::string& plain, const File& t
   const Listed here = files.listed();
   auto next = next_name_of(to, true, here);
   if (!next) return next.status();
-  if (!file_of(plain).empty()) next->times = std::max(next->times, checkpoint::decode_local_name(catalog::name_of(plain))->times);
+  count_closes_of(plain, *next);
   HF_TRY(refuse_second(*next, here, file_of(plain)));
   HF_TRY(take_reason(plain, *next));
   begins(next->step);

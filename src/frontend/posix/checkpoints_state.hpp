@@ -148,6 +148,7 @@ struct Checkpoints::State {
     return is_of_all(file) ? next_name_in_pool(file, written_anew) : next_name(file, written_anew, here);
   }
   LocalName anew(LocalName name, const Listed& here) const;
+  void count_closes_of(const std::string& plain, LocalName& name) const;
   // A checkpoint has one file in each place. The one that comes second is not protected, and its protector finds a note that says why.
   std::optional<LocalName> before_in_its_place(const LocalName& name, const Listed& here, const std::string& except = "") const;
   static std::string why_second(uint64_t step, const std::string& before);

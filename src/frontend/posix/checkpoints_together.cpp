@@ -49,15 +49,15 @@ Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool w
   uint64_t last_step = run.from ? run.from->step : 0;
   const auto last_here = here.last_of_rank(name.rank, name.writer);
   uint64_t last_of_rank = last_here ? last_here->written : 0;
-  const layout::Version *of_file = nullptr, *in_place = nullptr;  // the last ones
+  const layout::Version *of_file = nullptr, *in_place = nullptr;  // the last ones; what is here may be later than what is protected
+  const auto order = [](const auto& one) { return std::pair(one.written, one.number); };
   for (const layout::Version& version : *found) {
     if (version.run != run.id || version.attempt != run.attempt) continue;
     name.written = std::max(name.written, version.written + 1);
     const bool has_its_place = version.rank == name.rank && version.writer == name.writer && !version.roll;
     if (has_its_place && version.written > last_of_rank)
       last_of_rank = version.written, name.turn = turn_after(version.step, version.turn, name.step);
-    if (has_its_place && version.written == last_of_rank && (!in_place || in_place->written < version.written || in_place->number < version.number))
-      in_place = &version;
+    if (has_its_place && (!last_here || order(*last_here) < order(version)) && (!in_place || order(*in_place) < order(version))) in_place = &version;
     if (version.file != file.path) continue;
     if (version.number >= name.number) name.number = version.number + 1, of_file = &version;
     last_step = std::max(last_step, version.step);

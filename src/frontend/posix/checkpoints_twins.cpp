@@ -318,6 +318,7 @@ Status Checkpoints::take(const std::string& plain, const File& to) {
     const auto next = state.next_name_of(to, true, here);
     if (!next) sound = next.status();
     else own = *next;
+    if (next) state.count_closes_of(plain, own);
     if (next && copied) (void)state.refuse_second(own, here, state.file_of(plain));
   }
   return make_count(*replica, Call::rename, "renamed", half, own, [&] {
