@@ -101,8 +101,8 @@ const char* state_name(State state) {
 
 Result<std::string> encode(const LocalName& name) {
   const std::string by = name.writers || name.writer ? fmt::format(".{}{}of{}", kind_letters[name.kind], name.writer, name.writers) : "";
-  std::string times = name.times ? fmt::format(".{}", name.times) : "";
-  if (name.times && name.fewest) times += fmt::format(".{}", name.fewest);
+  std::string times = name.times || name.fewest ? fmt::format(".{}", name.times) : "";
+  if (name.fewest) times += fmt::format(".{}", name.fewest);
   std::string text =
       fmt::format("{}.{}of{}.{}.{}.{}{}{}~{}", name.step, name.rank, name.ranks, name.number, name.written, name.turn, times, by, escaped(name.file));
   if (text.size() + std::strlen(why_begins) <= longest_name) return text;

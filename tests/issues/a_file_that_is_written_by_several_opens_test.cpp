@@ -221,7 +221,10 @@ TEST(SeveralOpens, names_and_manifests_say_how_often_a_file_was_closed) {
   name.fewest = 3;
   EXPECT_EQ(*encode(name), "30.2of6.2.17.3.2.3~|me|ck.30.2");
   EXPECT_EQ(decode_local_name(*encode(name)), name);
-  name.writer = 1, name.writers = 6;
+  name.times = 0;  // of what another attempt has left, where this one has written others
+  EXPECT_EQ(*encode(name), "30.2of6.2.17.3.0.3~|me|ck.30.2");
+  EXPECT_EQ(decode_local_name(*encode(name)), name);
+  name.times = 2, name.writer = 1, name.writers = 6;
   EXPECT_EQ(decode_local_name(*encode(name)), name);
   checkpoint::Run of;
   of.id = run, of.attempt = 1;

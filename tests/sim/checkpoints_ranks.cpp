@@ -296,7 +296,6 @@ std::optional<Bytes> CheckpointsWorld::bytes_to_update(RankOf& rank, const Front
   return bytes;
 }
 
-// False where it is refused, as it may be.
 // The same start shows how often its ranks close each file. Not where they have removed some: what was protected of these may be of before the last close.
 bool CheckpointsWorld::may_be_written_in_part(const CheckpointsModel::Write& write) const {
   if (updating_ != Updating::always || is_of_all() || is_rolled() || run_.from->drained) return false;
@@ -306,6 +305,7 @@ bool CheckpointsWorld::may_be_written_in_part(const CheckpointsModel::Write& wri
   return model_.times_closed(write.round, write.rank, write.number) < model_.times_closed(*expected_, write.rank);
 }
 
+// False where it is refused, as it may be.
 bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
   const auto file = rank.front->match(path);
   const auto sight = file ? rank.front->look(*file) : Result<Front::Sight>(Status(Kind::io, "no match"));
