@@ -192,10 +192,14 @@ class ReplicatedRanks(ReplicatedTest):
                 self.assertNotIn(done.returncode, (0, 120, 121))
                 self.assertIn("usage: heat OUTPUT", done.stderr)
 
+    def compile(self, mpi, program, source):
+        with open(self.path(f"{program}.c"), "w", encoding="utf-8") as file:
+            file.write(source)
+        subprocess.run([f"mpicc.{mpi}", f"{program}.c", "-o", program], cwd=self.dir, check=True)
+
     def test_a_rank_that_ends_with_an_error_ends_the_job_with_it(self):
         """Now and then MPICH's launcher ends with the signal by which it has ended the other ranks."""
-        with open(self.path("exits.c"), "w", encoding="utf-8") as file:
-            file.write("""#include <mpi.h>
+        source = """#include <mpi.h>
                 #include <stdlib.h>
                 int main(int count, char** words) {
                   int rank;
@@ -204,16 +208,15 @@ class ReplicatedRanks(ReplicatedTest):
                   if (rank == 1) exit(3);
                   MPI_Barrier(MPI_COMM_WORLD);
                   return MPI_Finalize();
-                }""")
+                }"""
         for name, launcher in self.launchers():
             with self.subTest(name):
-                subprocess.run([f"mpicc.{name}", "exits.c", "-o", "exits"], cwd=self.dir, check=True)
+                self.compile(name, "exits", source)
                 for _ in range(8):
                     self.replicas(*launcher, "./exits", expect=3)
 
     def test_an_error_for_which_the_mpi_ends_the_program_is_the_programs_own(self):
-        with open(self.path("errs.c"), "w", encoding="utf-8") as file:
-            file.write("""#include <mpi.h>
+        source = """#include <mpi.h>
                 int main(int count, char** words) {
                   int rank;
                   MPI_Init(&count, &words);
@@ -221,10 +224,10 @@ class ReplicatedRanks(ReplicatedTest):
                   if (rank == 1) MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
                   MPI_Barrier(MPI_COMM_WORLD);
                   return MPI_Finalize();
-                }""")
+                }"""
         for name, launcher in self.launchers():
             with self.subTest(name):
-                subprocess.run([f"mpicc.{name}", "errs.c", "-o", "errs"], cwd=self.dir, check=True)
+                self.compile(name, "errs", source)
                 native = subprocess.run([*launcher, "./errs"], cwd=self.dir, env=self.env, capture_output=True, timeout=60)
                 self.assertNotEqual(native.returncode, 0)
                 for _ in range(4):
@@ -233,8 +236,7 @@ class ReplicatedRanks(ReplicatedTest):
 
     def test_what_a_program_writes_under_the_launchers_number_is_no_abort(self):
         # MPICH's ranks tell their launcher of an abort by a line in a descriptor. Its number may be another file's, later.
-        with open(self.path("words.c"), "w", encoding="utf-8") as file:
-            file.write("""#include <fcntl.h>
+        source = """#include <fcntl.h>
                 #include <mpi.h>
                 #include <stdlib.h>
                 #include <unistd.h>
@@ -250,10 +252,10 @@ class ReplicatedRanks(ReplicatedTest):
                     if (write(fd, "cmd=abort is a word\\n", 20) != 20) return 1;
                   }
                   return 0;
-                }""")
+                }"""
         for name, launcher in self.launchers():
             with self.subTest(name):
-                subprocess.run([f"mpicc.{name}", "words.c", "-o", "words-of"], cwd=self.dir, check=True)
+                self.compile(name, "words-of", source)
                 self.replicas(*launcher, "./words-of")
                 self.assertEqual(self.read("words"), "cmd=abort is a word\n")
 
