@@ -161,10 +161,12 @@ class Kernel final : public Environment {
 // Neither is ever destroyed: calls come until the process ends.
 constinit Kernel kernel;
 constinit Environment* current = &kernel;
+uint64_t replaced = 0;
 
 }  // namespace
 
 Environment& environment() { return *current; }
+uint64_t environment_number() { return replaced; }
 
 int Environment::fsync_all(std::span<const int> fds) {
   for (const int fd : fds)
@@ -172,8 +174,8 @@ int Environment::fsync_all(std::span<const int> fds) {
   return 0;
 }
 
-ReplacedEnvironment::ReplacedEnvironment(Environment& other) : before_(std::exchange(current, &other)) {}
+ReplacedEnvironment::ReplacedEnvironment(Environment& other) : before_(std::exchange(current, &other)) { ++replaced; }
 
-ReplacedEnvironment::~ReplacedEnvironment() { current = before_; }
+ReplacedEnvironment::~ReplacedEnvironment() { current = before_, ++replaced; }
 
 }  // namespace holdfast::catalog

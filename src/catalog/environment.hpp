@@ -2,6 +2,7 @@
 // that the whole room runs on files that only a simulator has (tests/sim).
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -80,6 +81,8 @@ class Environment {
 
 // The kernel's, or the one that a test has put there.
 Environment& environment();
+// Another number for each environment that was put there. What a process remembers of targets holds for one alone.
+uint64_t environment_number();
 
 // While it lives, everything in this process runs in `other`. For tests, before they have threads.
 class ReplacedEnvironment {

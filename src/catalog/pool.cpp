@@ -35,10 +35,12 @@ class LatelyLost {
  public:
   void add(const std::string& address) {
     std::lock_guard guard(mutex_);
+    forget_other_environment();
     until_[address] = environment().now() + passed_over_for;
   }
   bool has(const std::string& address) {
     std::lock_guard guard(mutex_);
+    forget_other_environment();
     const auto found = until_.find(address);
     return found != until_.end() && environment().now() < found->second;
   }
@@ -48,7 +50,12 @@ class LatelyLost {
   }
 
  private:
+  void forget_other_environment() {
+    if (std::exchange(environment_, environment_number()) != environment_number()) until_.clear();
+  }
+
   std::mutex mutex_;
+  uint64_t environment_ = 0;
   std::map<std::string, std::chrono::steady_clock::time_point> until_;
 };
 
