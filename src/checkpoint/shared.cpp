@@ -315,6 +315,21 @@ bool SharedFiles::is_untouched(const SharedFile& one) const {
   return now && *now == *one.begun_as;
 }
 
+bool SharedFiles::is_only_looked_at(const SharedFile& one) const {
+  const auto text = encode(one.name);
+  if (!text || !is_untouched(one)) return false;
+  std::vector<std::shared_ptr<target::Ticket>> asked;  // Kind::busy: it is noted there
+  for (const catalog::Member* const member : in_order(one.name.file))
+    asked.push_back(member->lane->submit([target = member->target, notes = fmt::format("{}/{}", below_, state_name(State::together)), text = *text] {
+      Status worst;
+      const auto names = names_at(*target, notes, worst);
+      return std::count(names.begin(), names.end(), text) > 0 ? not_yet("") : worst;
+    }));
+  bool is_noted = false;
+  for (const auto& ticket : asked) is_noted |= ticket->wait().kind() == Kind::busy;
+  return !is_noted;
+}
+
 Status SharedFiles::is_complete(const SharedFile& one, bool ended) const {
   std::vector<std::tuple<std::string, std::shared_ptr<Said>, std::shared_ptr<target::Ticket>>> asked;
   Heard heard;

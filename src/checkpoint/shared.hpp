@@ -64,6 +64,8 @@ class SharedFiles {
   void forget(const SharedFile& one) const;
   // Nobody has written to it since it began as a copy: what the version before says holds.
   bool is_untouched(const SharedFile& one) const;
+  // ... and no process that can be heard of has said that it is about to.
+  bool is_only_looked_at(const SharedFile& one) const;
   // Whether this node is the one that has to look after that file.
   bool is_keeper(const std::string& file, const std::string& node) const;
 

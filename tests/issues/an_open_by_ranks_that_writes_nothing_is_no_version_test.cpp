@@ -150,6 +150,56 @@ TEST_F(EachByItself, who_is_killed_after_a_write_has) {
   EXPECT_EQ(notes_at(1, State::torn), 2u);
 }
 
+// Who had only looked at a file had taken part in it, and began another version where it wrote it anew. The others, which had not, joined the one that was looked at.
+TEST_F(EachByItself, ranks_that_write_anew_what_one_of_them_has_read_meet) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  site.gate->fail(sim::Site::gate_number(1), Kind::timed_out);  // so nobody knows that nobody has it open any more
+  close(0, open(0, path));
+  const auto one = open(0, path, O_WRONLY | O_CREAT | O_TRUNC), other = open(1, path, O_WRONLY | O_CREAT | O_TRUNC);
+  EXPECT_EQ(one.name, other.name);
+  EXPECT_EQ(one.manifest.file_id, other.manifest.file_id);
+}
+
+// Its place in the order was that of the look.
+TEST_F(EachByItself, what_is_written_anew_after_a_look_is_later_than_what_was_written_meanwhile) {
+  write_by_both(path, "first");
+  protect();
+  write_by_both(next, "next");
+  protect();
+  site.gate->fail(sim::Site::gate_number(1), Kind::timed_out);
+  close(0, open(0, path));
+  write_by_both("/data/ck.7", "meanwhile");
+  const auto meanwhile = records();
+  ASSERT_FALSE(meanwhile.empty());
+  const auto again = open(1, path, O_WRONLY | O_CREAT | O_TRUNC);
+  for (const SharedFile& one : meanwhile) EXPECT_LT(one.name.written, again.name.written) << one.name.file;
+}
+
+TEST_F(EachByItself, who_still_looks_at_it_keeps_nobody_from_writing_it_anew) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  const auto looks = open(1, path);
+  const auto one = open(0, path, O_WRONLY | O_CREAT | O_TRUNC);
+  EXPECT_NE(one.name, looks.name);
+  EXPECT_EQ(text_of(looks), "first");
+  close(1, looks);
+  EXPECT_EQ(open(1, path, O_WRONLY | O_CREAT | O_TRUNC).name, one.name);
+  // Who would write to it now would write to what nobody finds.
+  EXPECT_EQ(fronts[1]->shared_written(looks.name).kind(), Kind::busy);
+}
+
+TEST_F(EachByItself, who_is_about_to_write_to_it_is_joined) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  const auto updates = open(1, path);
+  EXPECT_TRUE(fronts[1]->shared_written(updates.name).ok());
+  EXPECT_EQ(open(0, path, O_WRONLY | O_CREAT | O_TRUNC).name, updates.name);
+}
+
 class ByMpi : public OpenedByRanks {
  protected:
   ByMpi() : OpenedByRanks("/data/ck.{step}") { write_file(0, path); }

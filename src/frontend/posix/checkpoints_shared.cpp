@@ -34,6 +34,19 @@ bool Checkpoints::State::any_shared() const {
 
 bool Checkpoints::grows(const File& file) const { return state_->patterns.are_shared(file.named.part); }
 
+// Whoever has opened one to read and write, and has only read, has written to nothing. Ranks that write the file anew do not meet there: who has looked would begin
+// another one, and the others would not. Its place in the order is that of the look, too. It is left to who looks, unless one of them is about to write.
+std::vector<SharedFile> Checkpoints::State::only_looked_at(std::vector<SharedFile>& found, int flags, const SharedFiles& all) const {
+  const auto is_left = [&](const SharedFile& one) {
+    const bool is_followed = &one != &found.back();
+    return one.begun_as && ((flags & O_TRUNC) || is_followed) && all.is_only_looked_at(one);
+  };
+  std::vector<SharedFile> left, others;
+  for (const SharedFile& one : found) (is_left(one) ? left : others).push_back(one);
+  found = std::move(others);
+  return left;
+}
+
 // The ranks of one checkpoint meet in one version. The first that opens the file begins it, and the others' opens find it, also those that truncate. A rank
 // that has taken part in all that there are begins another one where it truncates, and goes on with the last where it does not.
 const SharedFile* Checkpoints::State::one_to_join(const std::vector<SharedFile>& found, int flags) const {
@@ -92,12 +105,26 @@ Status Checkpoints::State::writes_shared(const LocalName& name, bool is_first) {
   return parts.take(name, rank, !patterns.have_completing());
 }
 
+// In a turn: who writes the file anew does not join it (only_looked_at) before it is noted, or else is seen here.
+Status Checkpoints::State::begins_to_write(const LocalName& name) {
+  auto all = SharedFiles::look(run, settings);
+  if (!all) return all.status();
+  HF_TRY(all->take_turn(name.file));
+  const auto found = all->find(name.file);
+  if (!found) return found.status();
+  const auto is_it = [&](const SharedFile& one) { return one.name == name; };
+  if (!found->empty() && std::none_of(found->begin(), found->end(), is_it))
+    return Status(Kind::busy, name.file + ": other ranks have begun to write it anew since this one opened it; let each open it when it writes",
+                  EBUSY);
+  return writes_shared(name, true);
+}
+
 Status Checkpoints::shared_written(const LocalName& name) {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->open_shared.find(checkpoint::opener_begins(name));
   const bool is_known = found != state_->open_shared.end() && found->second.process == ::getpid();
   if (is_known && !found->second.only_reads) return {};
-  HF_TRY(state_->writes_shared(name, true));
+  HF_TRY(state_->begins_to_write(name));
   if (is_known) found->second.only_reads = false;
   return {};
 }
@@ -119,10 +146,12 @@ Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags
   for (const SharedFile& one : *found)
     if (one.is_sealed) HF_TRY(all->seal(one).status());
   std::erase_if(*found, [](const SharedFile& one) { return one.is_sealed; });
+  const auto left = state_->only_looked_at(*found, flags, *all);
   const SharedFile* const there = state_->one_to_join(*found, flags);
   if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
   const auto one = there ? Result<SharedFile>(*there) : state_->make_shared(file, !found->empty(), flags, mode, *all);
   if (!one) return one.status();
+  for (const SharedFile& only_read : left) all->forget(only_read);  // now that the new one has a number of its own
   const bool may_only_read = one->begun_as && (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC);
   if (const Status takes_part = state_->take_part(*one, may_only_read); !takes_part) {
     state_->files.no_longer(one->name, state_->who());

@@ -142,7 +142,11 @@ struct Checkpoints::State {
   Result<LocalName> next_name_together(const File& file, bool written_anew);
   Status note_together(const LocalName& name) const;
   Status check_not_overtaken(const LocalName& name);
-  Result<std::vector<layout::Version>> begun_in_pool(const File& file);
+  struct InPool {
+    layout::Version version;
+    bool is_untouched = false;  // SharedFiles
+  };
+  Result<std::vector<InPool>> begun_in_pool(const File& file);
   // Of a file that one rank writes by itself. Where others may have written it on the nodes these count as well.
   Result<LocalName> next_name_of(const File& file, bool written_anew, const Listed& here) {
     return is_of_all(file) ? next_name_in_pool(file, written_anew) : next_name(file, written_anew, here);
@@ -195,9 +199,11 @@ struct Checkpoints::State {
 
   // Of a file that is written on the nodes' targets; see Checkpoints::open_shared.
   bool any_shared() const;
+  std::vector<checkpoint::SharedFile> only_looked_at(std::vector<checkpoint::SharedFile>& found, int flags, const checkpoint::SharedFiles& all) const;
   const checkpoint::SharedFile* one_to_join(const std::vector<checkpoint::SharedFile>& found, int flags) const;
   Result<checkpoint::SharedFile> make_shared(const File& file, bool is_written, int flags, mode_t mode, const checkpoint::SharedFiles& all);
   Status take_part(const checkpoint::SharedFile& one, bool may_only_read);
+  Status begins_to_write(const LocalName& name);
   Status writes_shared(const LocalName& name, bool is_first);
   void give_up_untouched(const LocalName& name) const;
   Result<bool> remove_shared(const File& file);

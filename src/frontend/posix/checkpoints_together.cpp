@@ -23,17 +23,17 @@ void Checkpoints::seen_together(const File& file, bool anew) {
 }
 
 // The versions that there are, and what becomes one.
-Result<std::vector<layout::Version>> Checkpoints::State::begun_in_pool(const File& file) {
-  std::vector<layout::Version> all;
+Result<std::vector<Checkpoints::State::InPool>> Checkpoints::State::begun_in_pool(const File& file) {
+  std::vector<InPool> all;
   if (patterns.are_shared(file.named.part)) {  // before the versions: one is among both, or one of them
     const auto nodes = checkpoint::SharedFiles::look(run, settings);
     const auto shared = nodes ? nodes->find_all() : Result<std::vector<checkpoint::SharedFile>>(nodes.status());
     if (!shared) return shared.status();
-    for (const checkpoint::SharedFile& one : *shared) all.push_back(one.name.version_in(run));
+    for (const checkpoint::SharedFile& one : *shared) all.push_back({one.name.version_in(run), nodes->is_untouched(one)});
   }
   const auto found = versions.look(settings.local, settings.deadline_ms);
   if (!found) return found.status();
-  for (const catalog::FoundVersion& one : *found) all.push_back(*one.manifest.version);
+  for (const catalog::FoundVersion& one : *found) all.push_back({*one.manifest.version, false});
   return all;
 }
 
@@ -51,10 +51,10 @@ Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool w
   uint64_t last_of_rank = last_here ? last_here->written : 0;
   const layout::Version *of_file = nullptr, *in_place = nullptr;  // the last ones; what is here may be later than what is protected
   const auto order = [](const auto& one) { return std::pair(one.written, one.number); };
-  for (const layout::Version& version : *found) {
+  for (const auto& [version, is_untouched] : *found) {
     if (version.run != run.id || version.attempt != run.attempt) continue;
     name.written = std::max(name.written, version.written + 1);
-    const bool has_its_place = version.rank == name.rank && version.writer == name.writer && !version.roll;
+    const bool has_its_place = version.rank == name.rank && version.writer == name.writer && !version.roll && !is_untouched;
     if (has_its_place && version.written > last_of_rank)
       last_of_rank = version.written, name.turn = turn_after(version.step, version.turn, name.step);
     if (has_its_place && (!last_here || order(*last_here) < order(version)) && (!in_place || order(*in_place) < order(version))) in_place = &version;
@@ -69,7 +69,7 @@ Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool w
     name.times = of_file->times ? of_file->times + 1 : 0;
   }
   if (!patterns.have_step() && !patterns.are_single()) name.step = std::max({name.step, last_step + written_anew, uint64_t(1)});
-  for (const layout::Version& version : *found) {
+  for (const auto& [version, is_untouched] : *found) {
     const bool is_of_attempt = version.run == run.id && version.attempt == run.attempt && !version.roll && version.stem.empty();
     const bool has_its_place = is_of_attempt && version.step == name.step && version.rank == name.rank && version.file != file.path;
     if (before && has_its_place && here.hidden_number(version.file).value_or(0) < version.number) *before = version.file;
