@@ -10,6 +10,7 @@
 #include "catalog/entry.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
+#include "checkpoint/drained.hpp"
 #include "checkpoint/protect.hpp"
 
 namespace holdfast::checkpoint {
@@ -96,9 +97,14 @@ Status check_place(std::string& place) {
 
 class Drain {
  public:
+  // What is done while is_drain_beside() the files: when all have grown there, and when all have their places.
+  struct Also {
+    std::function<void(const std::vector<std::string>& grown)> before;
+    std::function<void()> after;
+  };
   Drain(const Settings& settings, const engine::Progress& progress) : settings_(settings), progress_(progress) {}
 
-  Result<Drained> run(const std::vector<layout::Manifest>& files, const Place& place, const std::function<void()>& placed) {
+  Result<Drained> run(const std::vector<layout::Manifest>& files, const Place& place, const Also& also) {
     for (const layout::Manifest& file : files) {
       auto to = place(file.version ? file.version->file : file.path);
       if (!to) return to.status();
@@ -107,9 +113,10 @@ class Drain {
       drained_.bytes += file.size;
     }
     for (size_t i = 0; i < files.size(); ++i) HF_TRY(grow(files[i], drained_.files[i]));
+    if (also.before) also.before(grown_);
     for (size_t i = 0; i < files.size(); ++i) HF_TRY(catalog::move(grown_[i], drained_.files[i]));
     for (const auto& [directory, growing] : growing_) HF_TRY(catalog::sync_directory(directory));
-    if (placed) placed();
+    if (also.after) also.after();
     return std::move(drained_);
   }
 
@@ -140,9 +147,20 @@ class Drain {
 
 Result<std::string> own_place(const std::string& file) { return file; }
 
-Result<Drained> drain(const std::vector<layout::Manifest>& files, const Place& place, const Settings& settings, const engine::Progress& progress,
-                      const std::function<void()>& placed) {
-  return Drain(settings, progress).run(files, place, placed);
+Result<Drained> drain(const std::vector<layout::Manifest>& files, const Place& place, const Settings& settings, const engine::Progress& progress) {
+  return Drain(settings, progress).run(files, place, {});
+}
+
+Result<Drained> drain_to_own_places(const std::vector<layout::Manifest>& files, const Ages& ages, const Settings& settings,
+                                    const engine::Progress& progress) {
+  const auto keep = [&](const Result<DrainedCheckpoint>& record) {
+    if (record) (void)keep_record(*record, settings.local, settings.deadline_ms);
+  };
+  Drain::Also also;
+  if (std::any_of(files.begin(), files.end(), [](const layout::Manifest& file) { return file.version && file.version->is_single(); }))
+    also.before = [&](const std::vector<std::string>& grown) { keep(about_to_be_drained(files, grown)); };
+  also.after = [&] { keep(drained_now(files, ages)); };
+  return Drain(settings, progress).run(files, own_place, also);
 }
 
 bool is_drain_beside(const std::string& path) {

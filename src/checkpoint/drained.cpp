@@ -75,8 +75,10 @@ uint64_t DrainedCheckpoint::bytes() const {
 
 bool DrainedFile::still_there() const {
   const auto now = catalog::look(path, true);
-  return now && now->regular() && now->size == state.size && now->change_ns == state.change_ns &&
-         !catalog::is_another_file(state, now->path_state(), path);
+  if (!now || !now->regular() || now->size != state.size) return false;
+  const layout::PathState seen = now->path_state();
+  if (!state.change_ns) return seen.device == state.device && seen.inode == state.inode;
+  return seen.change_ns == state.change_ns && !catalog::is_another_file(state, seen, path);
 }
 
 bool DrainedCheckpoint::still_there() const {
@@ -120,13 +122,14 @@ std::string DrainedCheckpoint::name() const {
   return are_singles ? fmt::format("{}.{}.files", run, text_of(attempt)) : fmt::format("{}.{}.{}", run, text_of(attempt), step);
 }
 
-Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files, const Ages& ages) {
+namespace {
+
+// `at`: the path of each.
+Result<DrainedCheckpoint> record_of_files(const std::vector<layout::Manifest>& files, const std::vector<std::string>& at) {
   DrainedCheckpoint drained;
-  for (const auto& [place, age] : ages)
-    if (age.written) drained.written[place] = {age.written, age.node};
-  for (const layout::Manifest& file : files) {
-    const layout::Version& version = *file.version;
-    const auto state = catalog::look(version.file, true);
+  for (size_t i = 0; i < files.size(); ++i) {
+    const layout::Version& version = *files[i].version;
+    const auto state = catalog::look(at[i], true);
     if (!state) return state.status();
     drained.run = version.run;
     drained.attempt = drained.files.empty() ? version.attempt : std::max(drained.attempt, version.attempt);
@@ -134,6 +137,25 @@ Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files
     drained.are_singles = version.is_single();
     drained.files.push_back({version.rank, state->path_state(), version.file, version_drained(version)});
   }
+  return drained;
+}
+
+}  // namespace
+
+Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files, const Ages& ages) {
+  std::vector<std::string> own;
+  for (const layout::Manifest& file : files) own.push_back(file.version->file);
+  auto drained = record_of_files(files, own);
+  if (!drained) return drained;
+  for (const auto& [place, age] : ages)
+    if (age.written) drained->written[place] = {age.written, age.node};
+  return drained;
+}
+
+Result<DrainedCheckpoint> about_to_be_drained(const std::vector<layout::Manifest>& files, const std::vector<std::string>& grown) {
+  auto drained = record_of_files(files, grown);
+  if (!drained) return drained;
+  for (DrainedFile& file : drained->files) file.state.change_ns = 0;  // a rename is a change
   return drained;
 }
 
@@ -181,10 +203,11 @@ std::optional<DrainedCheckpoint> decode_drained(const std::string& text) {
 
 namespace {
 
-// Each file stands for itself: one that was not drained this time, as it cannot be read any more, is there still.
+// Each file stands for itself: one that was not drained this time, as it cannot be read any more, is there still. So is one that is only about to be replaced.
 DrainedCheckpoint with_what_is_left(DrainedCheckpoint drained, const std::vector<DrainedCheckpoint>& before) {
   std::set<std::string> paths;
-  for (const DrainedFile& file : drained.files) paths.insert(file.path);
+  for (const DrainedFile& file : drained.files)
+    if (file.state.change_ns) paths.insert(file.path);
   for (const DrainedCheckpoint& other : before)
     for (const DrainedFile& file : other.files)
       if (other.run == drained.run && other.are_singles && file.still_there() && paths.insert(file.path).second) drained.files.push_back(file);

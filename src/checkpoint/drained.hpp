@@ -22,7 +22,7 @@ inline constexpr const char* drained_directory = "drained";  // in local_directo
 
 struct DrainedFile {
   uint32_t rank = 0;
-  layout::PathState state;
+  layout::PathState state;  // change_ns 0: it was noted before it was renamed to its place, and is there where its inode is
   std::string path;
   std::string version = {};  // version_drained(); empty in a record of before these were in it
   bool operator==(const DrainedFile&) const = default;
@@ -57,6 +57,8 @@ struct DrainedCheckpoint {
 
 // After a drain of these versions, of a checkpoint with these ages, to their own paths.
 Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files, const Ages& ages);
+// Before these, of no checkpoint, are renamed to their own paths from those where they have `grown`.
+Result<DrainedCheckpoint> about_to_be_drained(const std::vector<layout::Manifest>& files, const std::vector<std::string>& grown);
 
 std::string encode(const DrainedCheckpoint& drained);
 std::optional<DrainedCheckpoint> decode_drained(const std::string& text);

@@ -32,11 +32,8 @@ bool CheckpointsWorld::drain_newest() {
   }
   bool done = false;
   const int process = schedule_.add([&] {
-    const auto drained = checkpoint::drain(files, checkpoint::own_place, settings_, [](uint64_t, uint64_t) { return true; });
-    if (!drained || Schedule::dead()) return;
-    const auto record = checkpoint::drained_now(files, ages);
-    if (record) (void)checkpoint::keep_record(*record, settings_.local, settings_.deadline_ms);
-    done = !Schedule::dead();
+    const auto drained = checkpoint::drain_to_own_places(files, ages, settings_, [](uint64_t, uint64_t) { return true; });
+    done = drained && !Schedule::dead();
   });
   if (!calm_ && one_in(4)) {
     schedule_.kill_after(process, int64_t(1 + random(150)));

@@ -57,13 +57,7 @@ Result<DrainWhich> parse_drain(const std::string& text) {
 
 Result<checkpoint::Drained> drain_to_own_paths(const Checkpoint& which, const std::vector<catalog::FoundVersion>& versions, const Settings& settings,
                                                const engine::Progress& progress) {
-  const auto files = manifests_of(which, versions);
-  // Without the record the files are there all the same: only a restart in this run would not know.
-  const auto keep_record = [&] {
-    if (const auto record = checkpoint::drained_now(files, which.ages()))
-      (void)checkpoint::keep_record(*record, settings.local, settings.deadline_ms);
-  };
-  return checkpoint::drain(files, checkpoint::own_place, settings, progress, keep_record);
+  return checkpoint::drain_to_own_places(manifests_of(which, versions), which.ages(), settings, progress);
 }
 
 void Drainer::offer(const std::vector<Checkpoint>& all, const std::vector<catalog::FoundVersion>& versions, const std::string& run,
