@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -15,6 +17,7 @@
 #include "catalog/lock_file.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/versions.hpp"
+#include "checkpoint/protect.hpp"
 #include "checkpoint/together.hpp"
 #include "coding/xxh3.hpp"
 #include "engine/protected_file.hpp"
@@ -157,6 +160,14 @@ Result<catalog::Located> make_shared_file(const layout::Version& version, const 
 
 catalog::Located locate_shared(const layout::Manifest& manifest, const Settings& settings) { return catalog::locate_version(manifest, settings); }
 
+Status truncate_shared_file(const layout::Manifest& manifest, const Settings& settings) {
+  const auto alone = exchange::make_solo();
+  auto file = engine::ProtectedFile::open(locate_shared(manifest, settings), {.read = true, .write = true}, settings, *alone);
+  if (!file) return file.status();
+  const Status done = (*file)->set_size(0), closed = (*file)->close();
+  return done ? closed : done;
+}
+
 SharedFiles::SharedFiles(const Run& run, const Settings& settings, catalog::TargetSet pool, int most_lost)
     : run_(run), settings_(settings), below_(directory_of_attempt(run.id, run.attempt)), pool_(std::move(pool)), most_lost_(most_lost) {}
 
@@ -247,7 +258,14 @@ Result<std::vector<SharedFile>> SharedFiles::found_on(const std::vector<const ca
   for (auto& [text, one] : all) files.push_back(std::move(one));
   std::sort(files.begin(), files.end(),
             [](const SharedFile& a, const SharedFile& b) { return std::tie(a.name.file, a.name.number) < std::tie(b.name.file, b.name.number); });
-  return files;
+  const auto is_begun_anew = [&](const SharedFile& one) {
+    return std::any_of(files.begin(), files.end(), [&](const SharedFile& other) {
+      return other.manifest.file_id == one.manifest.file_id && other.name.file == one.name.file && other.name.number > one.name.number;
+    });
+  };
+  std::vector<SharedFile> last;
+  std::copy_if(files.begin(), files.end(), std::back_inserter(last), std::not_fn(is_begun_anew));
+  return last;
 }
 
 // By a record that some keepers lack.
@@ -281,15 +299,18 @@ Status SharedFiles::put_on_keepers(const std::string& file, const std::string& n
   return worst;
 }
 
-Status SharedFiles::add(const SharedFile& one) const {
+Status SharedFiles::put_record(const SharedFile& one) const {
   const auto text = encode(one.name);
-  if (!text) return text.status();
-  const Status added = put_on_keepers(one.name.file, fmt::format("{}/{}/{}", below_, shared_directory, *text), record_of(one));
+  return text ? put_on_keepers(one.name.file, fmt::format("{}/{}/{}", below_, shared_directory, *text), record_of(one)) : text.status();
+}
+
+Status SharedFiles::add(const SharedFile& one) const {
+  const Status added = put_record(one);
   if (!added) forget(one);
   return added;
 }
 
-void SharedFiles::forget(const SharedFile& one) const {
+void SharedFiles::forget_names(const SharedFile& one) const {
   const auto text = encode(one.name);
   if (!text) return;
   std::vector<std::shared_ptr<target::Ticket>> asked;
@@ -305,7 +326,23 @@ void SharedFiles::forget(const SharedFile& one) const {
       return worst;
     }));
   for (const auto& ticket : asked) (void)ticket->wait();
+}
+
+void SharedFiles::forget(const SharedFile& one) const {
+  forget_names(one);
   catalog::remove_lock_file_of_growing(one.name.file, one.manifest.file_id);
+}
+
+// The new record first: the higher number is the one that counts, also beside an old record on a node that keeps silent now.
+Status SharedFiles::begin_anew(SharedFile& one, const LocalName& name) const {
+  SharedFile anew = one;
+  anew.name = name;
+  if (const Status put = put_record(anew); !put) return forget_names(anew), put;
+  forget_names(one);
+  one = anew;
+  HF_TRY(truncate_shared_file(one.manifest, settings_));
+  one.begun_as.reset();  // a version, whoever writes to it
+  return put_record(one);
 }
 
 // A manifest tells of each open to write before anything is written. So it holds for who was killed as well, and on nodes that are lost.
@@ -447,9 +484,7 @@ std::string seal_one(const Run& run, const Settings& settings, const std::string
   const auto lost = complete ? all->seal(*one) : Result<int>(complete);
   if (!lost && !ended_well && lost.status().kind() == Kind::busy) return "";  // as any file that a job had open when it ended
   if (!lost) return fmt::format("{} is not whole: {}", file, lost.status().sentence());
-  const int most = one->manifest.geometry.scheme.m;
-  if (*lost == 0) return "";
-  return fmt::format("{}: protected, but {} of its targets are lost{}", file, *lost, *lost >= most ? ", and no further loss is tolerated" : "");
+  return *lost > 0 ? degraded(file, *lost, *lost >= one->manifest.geometry.scheme.m) : "";
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ struct SharedFile {
 // without them, nothing is changed.
 Result<catalog::Located> make_shared_file(const layout::Version& version, const Run& run, uint32_t mode, const Settings& settings);
 catalog::Located locate_shared(const layout::Manifest& manifest, const Settings& settings);
+Status truncate_shared_file(const layout::Manifest& manifest, const Settings& settings);
 
 // Those of one attempt. A record is kept by M + 1 nodes, the first that answer in an order that the path says. Whoever misses M nodes at most asks one of
 // them.
@@ -46,7 +47,7 @@ class SharedFiles {
 
   // Until this goes nobody else makes, opens or seals a file of that path.
   Status take_turn(const std::string& file);
-  // The oldest version first. What a node that was away has of one that was sealed meanwhile is passed over.
+  // The oldest version first. What a node that was away has of one that was sealed meanwhile, or was begun anew, is passed over.
   Result<std::vector<SharedFile>> find(const std::string& file) const;
   Result<std::vector<SharedFile>> find_all() const;
   // In a turn.
@@ -60,6 +61,9 @@ class SharedFiles {
   Result<int> seal_as(const SharedFile& one, const LocalName& name, const std::string& stem) const;
   // In turns of both paths, and nobody has it open: it is written under that name from here on. What ranks have said of it holds.
   Status rename(const SharedFile& one, const LocalName& name, const std::string& stem, const SharedFiles& of_goal) const;
+  // In a turn, of one that is_only_looked_at(): it is empty, and becomes the version of that name. As any file that is truncated it stays the same file to
+  // whoever has it open. What ranks have said of it does not hold: they have only looked.
+  Status begin_anew(SharedFile& one, const LocalName& name) const;
   // In a turn: nothing leads to it any more. What has it open keeps it until the attempt is over.
   void forget(const SharedFile& one) const;
   // Nobody has written to it since it began as a copy: what the version before says holds.
@@ -74,6 +78,8 @@ class SharedFiles {
   std::vector<const catalog::Member*> in_order(const std::string& file) const;
   std::vector<const catalog::Member*> keepers(const std::string& file) const;
   Result<std::vector<SharedFile>> found_on(const std::vector<const catalog::Member*>& nodes, const std::string& file) const;
+  Status put_record(const SharedFile& one) const;
+  void forget_names(const SharedFile& one) const;
   Status put_on_keepers(const std::string& file, const std::string& name, const std::string& content) const;
   bool was_sealed(const SharedFile& one) const;
   Status make_version(const layout::Version& version, catalog::Located& located, int& lost) const;

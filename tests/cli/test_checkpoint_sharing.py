@@ -38,6 +38,20 @@ for i in range(10):
 os.close(fd)
 """
 
+# One of three that write it anew. The first one truncates what the others have open already; natively that is one file.
+ANEW = """
+import os, sys, time
+def there(name):
+    while not os.path.exists(name): time.sleep(0.02)
+rank = int(sys.argv[1])
+if rank == 0: there("open.1"), there("open.2")
+fd = os.open("ck/ck.10", os.O_RDWR | os.O_CREAT | (os.O_TRUNC if rank == 0 else 0), 0o644)
+open("truncated" if rank == 0 else f"open.{rank}", "w").close()
+there("truncated")
+os.pwrite(fd, bytes([97 + rank]) * 500, rank * 500)
+os.close(fd)
+"""
+
 
 class CheckpointSharing(CheckpointTest):
     def setUp(self):
@@ -151,6 +165,14 @@ class CheckpointSharing(CheckpointTest):
         self.assertEqual(self.states(), {10: "whole"})
         self.holdfast("checkpoints", "--drain", "10")
         self.assertEqual(self.read("ck/ck.10"), WHOLE)
+
+    def test_what_one_of_them_truncates_is_the_file_that_the_others_have_open(self):
+        with open(self.path("anew.py"), "w") as file:
+            file.write(ANEW)
+        self.job("python3 part.py ck/ck.10 $RANK 3 0", ranks=3, pattern=SHARED)
+        self.job(self.at_once(f"{sys.executable} anew.py $RANK", 3), "--resume", ranks=3, pattern=SHARED)
+        self.holdfast("checkpoints", "--drain", "10")
+        self.assertEqual(self.read("ck/ck.10"), "".join(c * 500 for c in "abc"))
 
     def test_it_is_whole_while_the_job_runs_when_all_have_begun_another(self):
         script = f"""for step in 10 20; do {sys.executable} part.py ck/ck.$step $RANK 3 0; done

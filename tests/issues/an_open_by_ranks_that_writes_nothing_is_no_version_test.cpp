@@ -49,11 +49,11 @@ class EachByItself : public OpenedByRanks {
     return shared ? *shared : Front::Shared();
   }
   void put(uint32_t rank, const Front::Shared& shared, const std::string& text) {
-    Status written = shared.may_stay_so ? fronts[rank]->shared_written(shared.name) : Status();
+    Status written = shared.may_stay_so ? fronts[rank]->shared_written(shared).status() : Status();
     if (written) written = write_to(locate_shared(shared.manifest, settings), text);
     EXPECT_TRUE(written.ok()) << written.sentence();
   }
-  void close(uint32_t rank, const Front::Shared& shared) { fronts[rank]->shared_closed(shared.name, true, true); }
+  void close(uint32_t rank, const Front::Shared& shared) { fronts[rank]->shared_closed(shared, true, true); }
   std::string text_of(const Front::Shared& shared) { return text_at(locate_shared(shared.manifest, settings)); }
   void write_by_both(const std::string& path, const std::string& text) {
     for (const uint32_t rank : {0, 1}) {
@@ -177,18 +177,72 @@ TEST_F(EachByItself, what_is_written_anew_after_a_look_is_later_than_what_was_wr
   for (const SharedFile& one : meanwhile) EXPECT_LT(one.name.written, again.name.written) << one.name.file;
 }
 
-TEST_F(EachByItself, who_still_looks_at_it_keeps_nobody_from_writing_it_anew) {
+// It is one file to all who have it open, as any that is truncated.
+TEST_F(EachByItself, who_still_looks_at_it_sees_it_truncated) {
   write_by_both(path, "first");
   write_by_both(next, "next");
   protect();
   const auto looks = open(1, path);
   const auto one = open(0, path, O_WRONLY | O_CREAT | O_TRUNC);
-  EXPECT_NE(one.name, looks.name);
-  EXPECT_EQ(text_of(looks), "first");
+  EXPECT_GT(one.name.number, looks.name.number);
+  EXPECT_EQ(one.manifest.file_id, looks.manifest.file_id);
+  EXPECT_EQ(text_of(looks), "");
   close(1, looks);
   EXPECT_EQ(open(1, path, O_WRONLY | O_CREAT | O_TRUNC).name, one.name);
-  // Who would write to it now would write to what nobody finds.
-  EXPECT_EQ(fronts[1]->shared_written(looks.name).kind(), Kind::busy);
+}
+
+TEST_F(EachByItself, who_writes_to_what_it_had_open_writes_to_what_was_begun_anew) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  auto looks = open(1, path);
+  const auto one = open(0, path, O_WRONLY | O_CREAT | O_TRUNC);
+  put(0, one, "a");
+  const auto goes_by = fronts[1]->shared_written(looks);
+  ASSERT_TRUE(goes_by.ok()) << goes_by.status().sentence();
+  EXPECT_EQ(*goes_by, one.name);
+  close(0, one);
+  for (const uint32_t rank : {0, 1}) close(rank, open(rank, "/data/ck.7", O_WRONLY | O_CREAT | O_TRUNC));
+  protect();
+  EXPECT_EQ(versions(), 2u) << "it is open still";
+  EXPECT_TRUE(write_to(locate_shared(looks.manifest, settings), "ab").ok());
+  close(1, looks);
+  protect();
+  EXPECT_EQ(versions(), 3u);
+  const auto all = *catalog::VersionList().look(settings.local, 1000);
+  const auto is_it = [&](const catalog::FoundVersion& found) { return found.manifest.version->number == one.name.number; };
+  const auto found = std::find_if(all.begin(), all.end(), is_it);
+  ASSERT_NE(found, all.end());
+  EXPECT_EQ(text_at(catalog::locate_version(found->manifest, settings)), "ab");
+}
+
+// What a node has of before, which was away when it was begun anew, leads nobody.
+TEST_F(EachByItself, an_old_record_that_comes_back_is_passed_over) {
+  protectors.clear();
+  for (const uint32_t rank : {0, 1}) {  // what is lost is said of some
+    protectors.emplace_back(settings, run, settings.local[rank * 2], [](const std::string&) {});
+    ASSERT_TRUE(protectors.back().begin().ok());
+  }
+  for (int step = 10; step < 18; ++step) {
+    const std::string slot = "/data/ck." + std::to_string(step);
+    write_by_both(slot, "first"), write_by_both(next, "next");
+    protect();
+    const auto looks = open(1, slot);
+    site.gate->fail(sim::Site::gate_number(1), Kind::timed_out);
+    const auto one = open(0, slot, O_WRONLY | O_CREAT | O_TRUNC);
+    put(0, one, "again");
+    site.heal(sim::Site::gate_number(1));
+    EXPECT_EQ(*fronts[1]->shared_written(looks), one.name) << slot;
+    EXPECT_EQ(open(1, slot, O_WRONLY).name, one.name) << slot;
+    close(0, one);
+    for (int times = 0; times < 2; ++times) close(1, looks);
+    write_by_both(next, "next");
+    protect();
+    const auto now = open(0, slot);  // a version by now
+    EXPECT_EQ(text_of(now), "again") << slot;
+    EXPECT_GT(now.name.number, one.name.number) << slot;
+    close(0, now);
+  }
 }
 
 TEST_F(EachByItself, who_is_about_to_write_to_it_is_joined) {
@@ -196,8 +250,9 @@ TEST_F(EachByItself, who_is_about_to_write_to_it_is_joined) {
   write_by_both(next, "next");
   protect();
   const auto updates = open(1, path);
-  EXPECT_TRUE(fronts[1]->shared_written(updates.name).ok());
+  EXPECT_TRUE(fronts[1]->shared_written(updates).ok());
   EXPECT_EQ(open(0, path, O_WRONLY | O_CREAT | O_TRUNC).name, updates.name);
+  EXPECT_EQ(text_of(updates), "") << "... and truncated";
 }
 
 class ByMpi : public OpenedByRanks {

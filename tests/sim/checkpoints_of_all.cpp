@@ -30,7 +30,7 @@ bool CheckpointsWorld::write_shared(RankOf& rank, const std::string& path, uint6
   if (Schedule::dead()) return false;
   if (written && all.ranks.insert(rank.number).second && all.ranks.size() == ranks_)
     model_.write(all.number).complete = true, count(Did::files_shared);
-  rank.front->shared_closed(shared->name, written.ok(), true);
+  rank.front->shared_closed(*shared, written.ok(), true);
   if (!written && !Schedule::dead() && all_well()) found(fmt::format("{} cannot be written: {}", path, written.sentence()));
   return written.ok() && !Schedule::dead();
 }
@@ -141,7 +141,7 @@ std::optional<Bytes> CheckpointsWorld::bytes_to_update_of_all(RankOf& rank, cons
     if (Schedule::dead()) return {};
     if (!shared) return status = shared.status(), std::nullopt;
     auto bytes = bytes_at_all(checkpoint::locate_shared(shared->manifest, durable()));
-    if (!Schedule::dead()) rank.front->shared_closed(shared->name, true, true);
+    if (!Schedule::dead()) rank.front->shared_closed(*shared, true, true);
     return bytes;
   }
   const auto begun = rank.front->begin_together(file, O_RDWR, 0, durable());

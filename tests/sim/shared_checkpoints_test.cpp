@@ -172,7 +172,7 @@ class SharedWorld {
     const Status written = write_pieces(*shared, rank, round);
     if (Schedule::dead()) return false;
     if (written) closed_[{run_.attempt.number, round}].insert(rank);  // before anybody may hear of it
-    front.shared_closed(shared->name, written.ok(), true);
+    front.shared_closed(*shared, written.ok(), true);
     if (Schedule::dead()) return false;
     names_[{run_.attempt.number, step, shared->name.number}] = round;
     note(fmt::format("rank {} has written round {} (step {}, version {})", rank, round, step, shared->name.number));
@@ -191,7 +191,7 @@ class SharedWorld {
     const Extent extent{rank * part_bytes, own.size()};
     const auto got = file ? (*file)->read({&extent, 1}, own) : Result<uint64_t>(file.status());
     if (Schedule::dead()) return false;
-    front.shared_closed(shared->name, true, true);
+    front.shared_closed(*shared, true, true);
     if (Schedule::dead()) return false;
     if (!got) return refused(fmt::format("rank {} cannot read round {}: {}", rank, round, got.status().sentence()));
     if (*got != own.size() || own.front() != byte_of(rank, round)) return found(fmt::format("rank {} does not see round {}", rank, round)), false;

@@ -617,7 +617,7 @@ void Checkpoints::handed_over(bool is_served) {
     if (is_served && text) names.insert(*text);
     else (void)state_->close_file(one.name);
   }
-  for (const auto& [begins, one] : state_->open_shared) {
+  for (const auto& [id, one] : state_->open_shared) {
     if (one.process != ::getpid() || one.times == 0 || one.failed) continue;
     if (is_served) names.insert(*checkpoint::encode(one.name));
     else state_->files.no_longer(one.name, state_->who());

@@ -34,17 +34,17 @@ bool Checkpoints::State::any_shared() const {
 
 bool Checkpoints::grows(const File& file) const { return state_->patterns.are_shared(file.named.part); }
 
-// Whoever has opened one to read and write, and has only read, has written to nothing. Ranks that write the file anew do not meet there: who has looked would begin
-// another one, and the others would not. Its place in the order is that of the look, too. It is left to who looks, unless one of them is about to write.
-std::vector<SharedFile> Checkpoints::State::only_looked_at(std::vector<SharedFile>& found, int flags, const SharedFiles& all) const {
-  const auto is_left = [&](const SharedFile& one) {
-    const bool is_followed = &one != &found.back();
-    return one.begun_as && ((flags & O_TRUNC) || is_followed) && all.is_only_looked_at(one);
-  };
-  std::vector<SharedFile> left, others;
-  for (const SharedFile& one : found) (is_left(one) ? left : others).push_back(one);
-  found = std::move(others);
-  return left;
+// Whoever has opened one to read and write, and has only read, has written to nothing. Who truncates it then begins a version: its place in the order is now and not at
+// that look, and no rank has taken part in it yet. Else who has looked would begin another one, and the others would join the one that was looked at.
+Status Checkpoints::State::begin_looked_at_anew(const File& file, std::vector<SharedFile>& found, const SharedFiles& all) {
+  for (SharedFile& one : found) {
+    if (!one.begun_as || !all.is_only_looked_at(one)) continue;
+    const auto name = next_name_together(file, true);
+    if (!name) return name.status();
+    HF_TRY(checkpoint::encode(*name).status());
+    HF_TRY(all.begin_anew(one, *name));
+  }
+  return {};
 }
 
 // The ranks of one checkpoint meet in one version. The first that opens the file begins it, and the others' opens find it, also those that truncate. A rank
@@ -91,8 +91,9 @@ Status Checkpoints::State::take_part(const SharedFile& file, bool may_only_read)
   const LocalName& name = file.name;
   HF_TRY(files.opened(name, who()));
   HF_TRY(may_only_read ? parts.take(name, rank, false) : writes_shared(name, !parts.has_taken(name, rank)));
-  OpenShared& one = open_shared[checkpoint::opener_begins(name)];
+  OpenShared& one = open_shared[file.manifest.file_id];
   if (one.process != ::getpid()) one = {name, ::getpid(), 0, false, true};
+  goes_by(one, name);
   one.only_reads &= may_only_read;
   ++one.times, ++shared_opens;
   return {};
@@ -105,28 +106,37 @@ Status Checkpoints::State::writes_shared(const LocalName& name, bool is_first) {
   return parts.take(name, rank, !patterns.have_completing());
 }
 
-// In a turn: who writes the file anew does not join it (only_looked_at) before it is noted, or else is seen here.
-Status Checkpoints::State::begins_to_write(const LocalName& name) {
-  auto all = SharedFiles::look(run, settings);
-  if (!all) return all.status();
-  HF_TRY(all->take_turn(name.file));
-  const auto found = all->find(name.file);
-  if (!found) return found.status();
-  const auto is_it = [&](const SharedFile& one) { return one.name == name; };
-  if (!found->empty() && std::none_of(found->begin(), found->end(), is_it))
-    return Status(Kind::busy, name.file + ": other ranks have begun to write it anew since this one opened it; let each open it when it writes",
-                  EBUSY);
-  return writes_shared(name, true);
+void Checkpoints::State::goes_by(OpenShared& one, const LocalName& name) {
+  if (one.name == name) return;
+  files.no_longer(one.name, who());
+  one.name = name;
 }
 
-Status Checkpoints::shared_written(const LocalName& name) {
+// In a turn, and by the name that it has now: who truncates it while it was only looked at gives it another one.
+Result<LocalName> Checkpoints::State::begins_to_write(const Shared& shared) {
+  auto all = SharedFiles::look(run, settings);
+  if (!all) return all.status();
+  HF_TRY(all->take_turn(shared.name.file));
+  const auto found = all->find(shared.name.file);
+  if (!found) return found.status();
+  const auto is_it = [&](const SharedFile& one) { return one.manifest.file_id == shared.manifest.file_id; };
+  const auto one = std::find_if(found->begin(), found->end(), is_it);
+  if (one == found->end()) return shared.name;  // it was removed, or is a version, which nobody can write to
+  HF_TRY(writes_shared(one->name, true));
+  return one->name;
+}
+
+Result<LocalName> Checkpoints::shared_written(const Shared& shared) {
   std::lock_guard lock(state_->mutex);
-  const auto found = state_->open_shared.find(checkpoint::opener_begins(name));
+  const auto found = state_->open_shared.find(shared.manifest.file_id);
   const bool is_known = found != state_->open_shared.end() && found->second.process == ::getpid();
-  if (is_known && !found->second.only_reads) return {};
-  HF_TRY(state_->begins_to_write(name));
-  if (is_known) found->second.only_reads = false;
-  return {};
+  if (is_known && !found->second.only_reads) return found->second.name;
+  auto name = state_->begins_to_write(shared);
+  if (!name || !is_known) return name;
+  if (*name != found->second.name) HF_TRY(state_->files.opened(*name, state_->who()));
+  state_->goes_by(found->second, *name);
+  found->second.only_reads = false;
+  return name;
 }
 
 Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags, mode_t mode) {
@@ -146,12 +156,12 @@ Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags
   for (const SharedFile& one : *found)
     if (one.is_sealed) HF_TRY(all->seal(one).status());
   std::erase_if(*found, [](const SharedFile& one) { return one.is_sealed; });
-  const auto left = state_->only_looked_at(*found, flags, *all);
+  if (!found->empty() && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
+  if (flags & O_TRUNC) HF_TRY(state_->begin_looked_at_anew(file, *found, *all));
   const SharedFile* const there = state_->one_to_join(*found, flags);
-  if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
   const auto one = there ? Result<SharedFile>(*there) : state_->make_shared(file, !found->empty(), flags, mode, *all);
   if (!one) return one.status();
-  for (const SharedFile& only_read : left) all->forget(only_read);  // now that the new one has a number of its own
+  if (there && (flags & O_TRUNC) && all->is_untouched(*one)) HF_TRY(checkpoint::truncate_shared_file(one->manifest, state_->settings));
   const bool may_only_read = one->begun_as && (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC);
   if (const Status takes_part = state_->take_part(*one, may_only_read); !takes_part) {
     state_->files.no_longer(one->name, state_->who());
@@ -258,10 +268,11 @@ void Checkpoints::State::give_up_untouched(const LocalName& name) const {
   }
 }
 
-void Checkpoints::shared_closed(const LocalName& name, bool arrived, bool last, bool alone) {
+void Checkpoints::shared_closed(const Shared& shared, bool arrived, bool last, bool alone) {
   std::lock_guard lock(state_->mutex);
-  const auto found = state_->open_shared.find(checkpoint::opener_begins(name));
+  const auto found = state_->open_shared.find(shared.manifest.file_id);
   const bool is_known = found != state_->open_shared.end() && found->second.process == ::getpid();
+  const LocalName name = is_known ? found->second.name : shared.name;
   bool failed = !arrived;
   bool only_read = false;
   if (is_known) {
@@ -279,7 +290,7 @@ void Checkpoints::shared_closed(const LocalName& name, bool arrived, bool last, 
 
 void Checkpoints::shared_ended() {
   std::lock_guard lock(state_->mutex);
-  for (const auto& [begins, one] : state_->open_shared)
+  for (const auto& [id, one] : state_->open_shared)
     if (one.process == ::getpid() && !one.failed) state_->files.no_longer(one.name, state_->who());
 }
 

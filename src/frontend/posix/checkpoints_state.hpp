@@ -199,11 +199,13 @@ struct Checkpoints::State {
 
   // Of a file that is written on the nodes' targets; see Checkpoints::open_shared.
   bool any_shared() const;
-  std::vector<checkpoint::SharedFile> only_looked_at(std::vector<checkpoint::SharedFile>& found, int flags, const checkpoint::SharedFiles& all) const;
+  Status begin_looked_at_anew(const File& file, std::vector<checkpoint::SharedFile>& found, const checkpoint::SharedFiles& all);
   const checkpoint::SharedFile* one_to_join(const std::vector<checkpoint::SharedFile>& found, int flags) const;
   Result<checkpoint::SharedFile> make_shared(const File& file, bool is_written, int flags, mode_t mode, const checkpoint::SharedFiles& all);
   Status take_part(const checkpoint::SharedFile& one, bool may_only_read);
-  Status begins_to_write(const LocalName& name);
+  Result<LocalName> begins_to_write(const Shared& shared);
+  struct OpenShared;
+  void goes_by(OpenShared& one, const LocalName& name);
   Status writes_shared(const LocalName& name, bool is_first);
   void give_up_untouched(const LocalName& name) const;
   Result<bool> remove_shared(const File& file);
@@ -267,7 +269,7 @@ struct Checkpoints::State {
     bool failed = false;
     bool only_reads = false;  // so far, what began as a copy
   };
-  std::map<std::string, OpenShared> open_shared;  // by the beginning of their names in "openers"
+  std::map<std::string, OpenShared> open_shared;  // by their ids
   std::set<uint32_t> opened_parts;                // of patterns without {rank}, whose files were opened here
 };
 

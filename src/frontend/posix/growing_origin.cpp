@@ -34,8 +34,11 @@ Status GrowingOrigin::find() {
 
 Result<file::Bottom> GrowingOrigin::reach(Writing writing) {
   HF_TRY(find());
-  if (Checkpoints* const all = writing.now && shared_->may_stay_so ? Checkpoints::of_process(settings_) : nullptr)
-    HF_TRY(all->shared_written(shared_->name));
+  if (Checkpoints* const all = writing.now && shared_->may_stay_so ? Checkpoints::of_process(settings_) : nullptr) {
+    auto name = all->shared_written(*shared_);
+    if (!name) return name.status();
+    shared_->name = std::move(*name);
+  }
   auto file = file::open_together({checkpoint::locate_shared(shared_->manifest, settings_), false}, {.write = writing.now}, settings_, *alone_);
   if (!file) return file.status();
   file::Bottom bottom;
@@ -56,7 +59,7 @@ Result<raw::Fd> GrowingOrigin::lock_descriptor(int inherited) {
 
 void GrowingOrigin::left(bool arrived, bool last, bool alone) {
   Checkpoints* const all = Checkpoints::of_process(settings_);
-  if (all && find()) all->shared_closed(shared_->name, arrived, last, alone);
+  if (all && find()) all->shared_closed(*shared_, arrived, last, alone);
 }
 
 }  // namespace holdfast::frontend::posix

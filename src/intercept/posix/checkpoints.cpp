@@ -50,7 +50,7 @@ int open_shared_to_write(Checkpoints& all, const Checkpoints::File& file, int fl
   if (!shared) return failed(file.path, shared.status());
   const int fd = give_number(*shared, file.path, flags);
   const int error = errno;
-  if (fd < 0 || (flags & O_ACCMODE) == O_RDONLY) all.shared_closed(shared->name, true, false);
+  if (fd < 0 || (flags & O_ACCMODE) == O_RDONLY) all.shared_closed(*shared, true, false);
   errno = error;
   return fd;
 }
