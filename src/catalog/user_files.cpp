@@ -56,6 +56,7 @@ FileState state_from(const struct stat& found) {
   state.inode = found.st_ino;
   state.size = uint64_t(found.st_size);
   state.change_ns = found.st_ctim.tv_sec * 1000000000 + found.st_ctim.tv_nsec;
+  state.modified_ns = found.st_mtim.tv_sec * 1000000000 + found.st_mtim.tv_nsec;
   state.mode = found.st_mode;
   state.owner = found.st_uid;
   state.group = found.st_gid;

@@ -14,7 +14,7 @@ namespace holdfast::catalog {
 
 struct FileState {
   uint64_t device = 0, inode = 0, size = 0;
-  int64_t change_ns = 0;
+  int64_t change_ns = 0, modified_ns = 0;
   uint32_t mode = 0;  // type and permission bits
   uint32_t owner = 0, group = 0;
   bool regular() const;

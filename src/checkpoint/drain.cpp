@@ -97,10 +97,10 @@ Status check_place(std::string& place) {
 
 class Drain {
  public:
-  // What is done while is_drain_beside() the files: when all have grown there, and when all have their places.
+  // What is done while is_drain_beside() the files: when all have grown there, and when so many have their places, or all and for good.
   struct Also {
     std::function<void(const std::vector<std::string>& grown)> before;
-    std::function<void()> after;
+    std::function<void(size_t placed, bool done)> after;
   };
   Drain(const Settings& settings, const engine::Progress& progress) : settings_(settings), progress_(progress) {}
 
@@ -114,9 +114,10 @@ class Drain {
     }
     for (size_t i = 0; i < files.size(); ++i) HF_TRY(grow(files[i], drained_.files[i]));
     if (also.before) also.before(grown_);
-    for (size_t i = 0; i < files.size(); ++i) HF_TRY(catalog::move(grown_[i], drained_.files[i]));
-    for (const auto& [directory, growing] : growing_) HF_TRY(catalog::sync_directory(directory));
-    if (also.after) also.after();
+    size_t placed = 0;
+    const Status done = place_all(placed);
+    if (also.after) also.after(placed, done.ok());
+    if (!done) return done;
     return std::move(drained_);
   }
 
@@ -133,6 +134,12 @@ class Drain {
     const uint64_t before = done_;
     HF_TRY(fetch(file, grown_.back(), settings_, [&](uint64_t bytes, uint64_t) { return progress_(done_ = before + bytes, drained_.bytes); }));
     return catalog::sync_file(grown_.back());
+  }
+
+  Status place_all(size_t& placed) {
+    for (; placed < grown_.size(); ++placed) HF_TRY(catalog::move(grown_[placed], drained_.files[placed]));
+    for (const auto& [directory, growing] : growing_) HF_TRY(catalog::sync_directory(directory));
+    return {};
   }
 
   const Settings& settings_;
@@ -154,12 +161,15 @@ Result<Drained> drain(const std::vector<layout::Manifest>& files, const Place& p
 Result<Drained> drain_to_own_places(const std::vector<layout::Manifest>& files, const Ages& ages, const Settings& settings,
                                     const engine::Progress& progress) {
   const auto keep = [&](const Result<DrainedCheckpoint>& record) {
-    if (record) (void)keep_record(*record, settings.local, settings.deadline_ms);
+    if (record && !record->files.empty()) (void)keep_record(*record, settings.local, settings.deadline_ms);
   };
+  const bool are_singles =
+      std::any_of(files.begin(), files.end(), [](const layout::Manifest& file) { return file.version && file.version->is_single(); });
   Drain::Also also;
-  if (std::any_of(files.begin(), files.end(), [](const layout::Manifest& file) { return file.version && file.version->is_single(); }))
-    also.before = [&](const std::vector<std::string>& grown) { keep(about_to_be_drained(files, grown)); };
-  also.after = [&] { keep(drained_now(files, ages)); };
+  if (are_singles) also.before = [&](const std::vector<std::string>& grown) { keep(about_to_be_drained(files, grown)); };
+  also.after = [&](size_t placed, bool done) {
+    if (done || are_singles) keep(drained_now({files.begin(), files.begin() + std::ptrdiff_t(placed)}, ages));
+  };
   return Drain(settings, progress).run(files, own_place, also);
 }
 

@@ -55,13 +55,15 @@ Status read_records(target::Target& target, std::vector<DrainedCheckpoint>& foun
   return {};
 }
 
-Status keep_on(target::Target& target, const DrainedCheckpoint& drained, const std::vector<std::string>& outdated) {
+// `placed`: the files are, so a record of a drain before this one is of other files.
+Status keep_on(target::Target& target, const DrainedCheckpoint& drained, const std::vector<std::string>& outdated, bool placed) {
   HF_TRY(target.make_directory(local_directory));
   HF_TRY(target.make_directory(directory_of_records()));
-  for (const std::string& name : outdated) (void)target.remove(directory_of_records() + "/" + name);
   const std::string text = encode(drained), at = directory_of_records() + "/" + drained.name();
   const Status kept = target.put(at, std::as_bytes(std::span(text)), false);
-  if (!kept) (void)target.remove(at);  // of a drain before this one: better none than another one's
+  if (!kept && !placed) return kept;
+  if (!kept) (void)target.remove(at);  // better none than another one's
+  for (const std::string& name : outdated) (void)target.remove(directory_of_records() + "/" + name);
   return kept;
 }
 
@@ -77,8 +79,8 @@ bool DrainedFile::still_there() const {
   const auto now = catalog::look(path, true);
   if (!now || !now->regular() || now->size != state.size) return false;
   const layout::PathState seen = now->path_state();
-  if (!state.change_ns) return seen.device == state.device && seen.inode == state.inode;
-  return seen.change_ns == state.change_ns && !catalog::is_another_file(state, seen, path);
+  const bool is_of_then = is_about_to_be() ? now->modified_ns == -state.change_ns : seen.change_ns == state.change_ns;
+  return is_of_then && !catalog::is_another_file(state, seen, path);
 }
 
 bool DrainedCheckpoint::still_there() const {
@@ -130,6 +132,7 @@ Result<DrainedCheckpoint> record_of_files(const std::vector<layout::Manifest>& f
   for (size_t i = 0; i < files.size(); ++i) {
     const layout::Version& version = *files[i].version;
     const auto state = catalog::look(at[i], true);
+    if (!state && version.is_single()) continue;
     if (!state) return state.status();
     drained.run = version.run;
     drained.attempt = drained.files.empty() ? version.attempt : std::max(drained.attempt, version.attempt);
@@ -155,7 +158,9 @@ Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files
 Result<DrainedCheckpoint> about_to_be_drained(const std::vector<layout::Manifest>& files, const std::vector<std::string>& grown) {
   auto drained = record_of_files(files, grown);
   if (!drained) return drained;
-  for (DrainedFile& file : drained->files) file.state.change_ns = 0;  // a rename is a change
+  for (size_t i = 0; i < files.size(); ++i)
+    if (const auto state = catalog::look(grown[i], true); state && drained->files.size() == files.size())
+      drained->files[i].state.change_ns = -std::max<int64_t>(state->modified_ns, 1);
   return drained;
 }
 
@@ -207,7 +212,7 @@ namespace {
 DrainedCheckpoint with_what_is_left(DrainedCheckpoint drained, const std::vector<DrainedCheckpoint>& before) {
   std::set<std::string> paths;
   for (const DrainedFile& file : drained.files)
-    if (file.state.change_ns) paths.insert(file.path);
+    if (!file.is_about_to_be()) paths.insert(file.path);
   for (const DrainedCheckpoint& other : before)
     for (const DrainedFile& file : other.files)
       if (other.run == drained.run && other.are_singles && file.still_there() && paths.insert(file.path).second) drained.files.push_back(file);
@@ -229,9 +234,10 @@ Status keep_record(const DrainedCheckpoint& now, const std::vector<std::string>&
     const bool is_taken_over = drained.are_singles && other.are_singles;
     if (is_taken_over || (may_go && !other.still_there())) outdated.push_back(other.name());
   }
+  const bool placed = std::none_of(now.files.begin(), now.files.end(), [](const DrainedFile& file) { return file.is_about_to_be(); });
   std::vector<std::shared_ptr<target::Ticket>> asked;
   for (const catalog::Member& member : pool->members)
-    if (member.usable()) asked.push_back(member.lane->submit([=, target = member.target] { return keep_on(*target, drained, outdated); }));
+    if (member.usable()) asked.push_back(member.lane->submit([=, target = member.target] { return keep_on(*target, drained, outdated, placed); }));
   Status worst;
   for (const auto& ticket : asked)
     if (const Status kept = ticket->wait(); !kept) worst = kept;

@@ -22,11 +22,12 @@ inline constexpr const char* drained_directory = "drained";  // in local_directo
 
 struct DrainedFile {
   uint32_t rank = 0;
-  layout::PathState state;  // change_ns 0: it was noted before it was renamed to its place, and is there where its inode is
+  layout::PathState state;  // change_ns below 0: it was noted before it was renamed to its place, which changes it; minus the time of its last write
   std::string path;
   std::string version = {};  // version_drained(); empty in a record of before these were in it
   bool operator==(const DrainedFile&) const = default;
   bool still_there() const;
+  bool is_about_to_be() const { return state.change_ns < 0; }
   std::optional<std::pair<layout::Attempt, uint32_t>> number() const;  // of that version: the attempt, and its count in that
 };
 // Tells a file's versions apart, in all attempts of a run.
@@ -55,7 +56,7 @@ struct DrainedCheckpoint {
   std::string name() const;               // of its record
 };
 
-// After a drain of these versions, of a checkpoint with these ages, to their own paths.
+// After a drain of these versions, of a checkpoint with these ages, to their own paths. Of files of no checkpoint, of those that are there.
 Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files, const Ages& ages);
 // Before these, of no checkpoint, are renamed to their own paths from those where they have `grown`.
 Result<DrainedCheckpoint> about_to_be_drained(const std::vector<layout::Manifest>& files, const std::vector<std::string>& grown);
