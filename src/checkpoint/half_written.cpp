@@ -16,7 +16,9 @@ using List = std::vector<Checkpoint>;
 bool is_judged(const Checkpoint& one) { return one.writers == 0 && !one.are_singles; }
 bool is_judged(const layout::Version& version) { return version.times && version.turn; }
 
-using Lasts = std::map<FilePlace, const layout::Version*>;  // the last version in each place of an attempt
+// A rank counts its own: another one that writes files of its number has not closed those before them.
+using Series = std::pair<FilePlace, uint32_t>;
+using Lasts = std::map<Series, const layout::Version*>;  // the last version of each in an attempt
 
 Lasts last_versions(List::const_iterator begin, List::const_iterator end) {
   const auto order = [](const layout::Version& version) { return std::pair(version.turn, version.written); };
@@ -24,7 +26,7 @@ Lasts last_versions(List::const_iterator begin, List::const_iterator end) {
   for (auto one = begin; one != end; ++one)
     for (const auto& [place, file] : one->files) {
       if (!is_judged(*one) || !is_judged(file.version)) continue;
-      const auto [at, first] = lasts.try_emplace(place, &file.version);
+      const auto [at, first] = lasts.try_emplace({place, file.version.writer}, &file.version);
       if (!first && order(*at->second) < order(file.version)) at->second = &file.version;
     }
   return lasts;
@@ -33,25 +35,25 @@ Lasts last_versions(List::const_iterator begin, List::const_iterator end) {
 // How often files were closed at least: by place, and of how many. Where there are more ranks, or fewer, another file has the place.
 class Usual {
  public:
-  uint32_t of(const FilePlace& place, const layout::Version& last) const {
+  uint32_t of(const Series& series, const layout::Version& last) const {
     if (last.fewest) return last.fewest;
-    const auto before = before_.find({place, last.ranks});
+    const auto before = before_.find({series, last.ranks});
     return before == before_.end() ? 0 : before->second;
   }
   // The attempt is over. What its ranks have never gone past says nothing: it may have been written in part, or a file that grows all the time.
   void remember(const Lasts& lasts) {
-    for (const auto& [place, last] : lasts)
-      if (last->fewest) before_[{place, last->ranks}] = last->fewest;
+    for (const auto& [series, last] : lasts)
+      if (last->fewest) before_[{series, last->ranks}] = last->fewest;
   }
 
  private:
-  std::map<std::pair<FilePlace, uint32_t>, uint32_t> before_;
+  std::map<std::pair<Series, uint32_t>, uint32_t> before_;
 };
 
 void mark(Checkpoint& one, const Lasts& lasts, const Usual& usual) {
   for (const auto& [place, file] : one.files) {
-    const auto last = lasts.find(place);
-    const uint32_t fewest = last == lasts.end() || !is_judged(file.version) ? 0 : usual.of(place, *last->second);
+    const auto last = lasts.find({place, file.version.writer});
+    const uint32_t fewest = last == lasts.end() || !is_judged(file.version) ? 0 : usual.of(last->first, *last->second);
     if (file.version.times >= fewest) continue;
     one.half_written = {file.version.file, file.version.times, fewest};
     return;

@@ -79,6 +79,21 @@ TEST(SeveralOpens, one_that_its_ranks_have_gone_past_is_whole) {
   EXPECT_EQ(newest(found), 20u);
 }
 
+// A rank counts its own closes: another one may have written a file for it.
+TEST(SeveralOpens, what_another_rank_has_written_is_not_compared_with_its_own) {
+  std::vector<Protected> found;
+  add(found, 1, 10, 1, {2, 2});
+  add(found, 1, 20, 2, {2, 1});
+  found.back().version.writer = 1, found.back().version.fewest = 0;  // by the first rank
+  EXPECT_EQ(newest(found), 20u);
+  add(found, 1, 30, 3, {2, 2});
+  found.back().version.fewest = 2;
+  EXPECT_EQ(newest(found), 30u);
+  for (Protected& one : found)
+    if (one.version.step == 30) one.readable = false;
+  EXPECT_EQ(newest(found), 20u);
+}
+
 // A small file of the next step is protected before the large rest of this one; or the rest cannot be protected.
 TEST(SeveralOpens, one_that_its_ranks_have_gone_past_without_its_last_version_is_not) {
   std::vector<Protected> found;
