@@ -16,6 +16,11 @@
 
 namespace holdfast::checkpoint {
 
+std::string degraded(const std::string& file, int lost, bool no_more) {
+  return fmt::format("{}: protected, but {} of its targets {} lost{}", file, lost, lost == 1 ? "is" : "are",
+                     no_more ? ", and no further loss is tolerated" : "");
+}
+
 namespace {
 
 constexpr uint64_t fetched_at_once = 16 << 20;

@@ -16,6 +16,8 @@ namespace holdfast::checkpoint {
 struct ProtectedNow {
   int lost_members = 0;  // of a degraded version
 };
+// "/data/ck.5.0: protected, but 1 of its targets is lost"; where the scheme tolerates no `more` losses it says that, too.
+std::string degraded(const std::string& file, int lost, bool no_more = false);
 // The file at `path` as a version of node `own`. What was written of one that fails is removed. `has_names`: asked first where the local file has several
 // names, one of which may be protected already (moved.hpp). Not ok: it is to be coded.
 using HasNames = std::function<Result<ProtectedNow>()>;

@@ -203,7 +203,7 @@ bool Protector::seal_if_complete(const LocalName& name) {
   if (!one || (!one->is_sealed && !nodes->is_complete(*one, false))) return false;
   if (nodes->is_untouched(*one)) return nodes->forget(*one), true;  // a child may read it still: its units go with the attempt
   const auto lost = nodes->seal(*one);
-  if (lost && *lost > 0) say_(fmt::format("{}: protected, but {} of its targets are lost", name.file, *lost));
+  if (lost) say_degraded(name, *lost);
   if (!lost && unsealed_.insert(name.file).second) say_(fmt::format("{} is not protected yet: {}", name.file, lost.status().sentence()));
   return lost.ok();
 }
@@ -395,8 +395,7 @@ Result<ProtectedNow> Protector::protect_file(const Taken& file, catalog::Version
 }
 
 void Protector::are_protected(std::span<const Taken> files, const ProtectedNow& now, catalog::VersionList& versions) {
-  for (const auto& [name, version] : files)
-    if (now.lost_members) say_(fmt::format("{}: protected, but {} of its targets are lost", name.file, now.lost_members));
+  say_degraded(files.front().name, now.lost_members);
   leave_room_after(files.front().name, versions);
   std::lock_guard lock(hands_->mutex);
   for (const auto& [name, version] : files) (void)files_.move(name, State::protecting, State::kept);
@@ -462,6 +461,12 @@ void Protector::say_why(const LocalName& name, const Status& status) {
   if (is_of_all && !is_new(name.step, cause)) return;
   say_(fmt::format("{} is not protected: {}{}", name.file, status.sentence(),
                    is_of_all ? fmt::format(" (said once for checkpoint {})", name.step) : ""));
+}
+
+// Each file of each checkpoint is so until the job ends: one line for as many as are lost.
+void Protector::say_degraded(const LocalName& name, int lost) {
+  if (lost == 0 || !is_new(0, fmt::format("{} lost", lost))) return;
+  say_(degraded(name.file, lost) + ", and so may be those of other files (said once)");
 }
 
 bool Protector::is_new(uint64_t step, const std::string& cause) {

@@ -77,6 +77,7 @@ class Protector {
   Status fail_all_of_before();
   Status forget_copies_of_before() const;
   void say_why(const LocalName& name, const Status& status);
+  void say_degraded(const LocalName& name, int lost);
   bool is_new(uint64_t step, const std::string& cause);
 
   const Settings settings_;

@@ -13,6 +13,7 @@
 #include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
 #include "checkpoint/local.hpp"
+#include "checkpoint/protect.hpp"
 #include "checkpoint/run.hpp"
 #include "exchange/agree.hpp"
 #include "frontend/mpi/errors.hpp"
@@ -230,8 +231,7 @@ Status SharedCheckpoint::end(bool keeps, bool removes_it) {
   const auto lost = all.end_together(*growing_, keeps && !removes);
   growing_.reset();
   if (!lost) return lost.status();
-  if (*lost > 0)
-    say(fmt::format("{}: protected, but {} of its targets are lost{}", path_, *lost, *lost >= most ? ", and no further loss is tolerated" : ""));
+  if (*lost > 0) say(checkpoint::degraded(path_, *lost, *lost >= most));
   if (removes_link) return catalog::unlink_file(path_);
   const auto file = removes ? all.match(path_) : std::nullopt;
   const Status removed = file ? all.remove(*file) : Status();
