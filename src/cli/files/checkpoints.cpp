@@ -158,23 +158,50 @@ std::optional<std::vector<catalog::FoundVersion>> in_place_of(const catalog::Fou
   return std::move(*now);
 }
 
-// Of a file of a pack all of the pack is meant. `unreached`: whose agents have to answer before all can be told.
-int show_verdict(const catalog::FoundVersion& one, const Result<engine::VerifyReport>& report, std::set<std::string>& unreached) {
-  const layout::Version& version = *one.manifest.version;
-  if (!report) return fail_for(version.file, report.status());
-  for (const engine::MemberReport& member : report->status.members)
-    if (report->status.health == engine::Health::unknown && member.state == "unreached") unreached.insert(member.path);
-  const size_t together = layout::versions_in(layout::stored(one.manifest));
-  show("{} (step {}, attempt {}): {}, {}{}, {}\n", version.file, version.step, version.attempt.number, engine::health_name(report->status.health),
-       plural(report->rows, "row"), together > 1 ? fmt::format(" of {} files together", together) : "", plural(damages_in(*report), "finding"));
-  return code_of(*report);
-}
+// What --verify has found, a line each, or for machines.
+class Verdicts {
+ public:
+  explicit Verdicts(bool json) : json_(json) {}
+
+  // Of a file of a pack all of the pack is meant.
+  int add(const catalog::FoundVersion& one, const Result<engine::VerifyReport>& report) {
+    const layout::Version& version = *one.manifest.version;
+    nlohmann::json now = {{"file", version.file}, {"step", version.step}, {"attempt", version.attempt.number}, {"run", version.run}};
+    if (!report) {
+      now["error"] = report.status().sentence();
+      files_.push_back(std::move(now));
+      return fail_for(version.file, report.status());
+    }
+    for (const engine::MemberReport& member : report->status.members)
+      if (report->status.health == engine::Health::unknown && member.state == "unreached") unreached_.insert(member.path);
+    const size_t together = layout::versions_in(layout::stored(one.manifest));
+    const char* const health = engine::health_name(report->status.health);
+    if (json_) {
+      now.update({{"health", health}, {"rows", report->rows}, {"files_together", together}, {"findings", damages_in(*report)}});
+      files_.push_back(std::move(now));
+    } else {
+      show("{} (step {}, attempt {}): {}, {}{}, {}\n", version.file, version.step, version.attempt.number, health, plural(report->rows, "row"),
+           together > 1 ? fmt::format(" of {} files together", together) : "", plural(damages_in(*report), "finding"));
+    }
+    return code_of(*report);
+  }
+  void end() const {
+    if (json_) return print_json({{"files", files_}, {"unreached", unreached_}});
+    for (const std::string& address : unreached_) show("{}\n", how_to_reach(address));
+  }
+
+ private:
+  const bool json_;
+  nlohmann::json files_ = nlohmann::json::array();
+  std::set<std::string> unreached_;  // whose agents have to answer before all can be told
+};
 
 // Every unit of every version of the newest whole ones and all others that are readable. A job that runs may write one again meanwhile.
-int verify(const Survey& survey, const Settings& settings) {
+int verify(const Survey& survey, const Settings& settings, bool json) {
   int code = exit_ok;
+  Verdicts verdicts(json);
   std::deque<catalog::FoundVersion> left(survey.versions.begin(), survey.versions.end());
-  std::set<std::string> met, unreached;
+  std::set<std::string> met;
   for (const catalog::FoundVersion& one : left) met.insert(one.manifest.file_id);
   std::map<std::string, Result<engine::VerifyReport>> packs;  // that were verified, by id
   const auto report_of = [&](const layout::Manifest& manifest) {
@@ -192,17 +219,17 @@ int verify(const Survey& survey, const Settings& settings) {
       for (catalog::FoundVersion& other : *others)
         if (met.insert(other.manifest.file_id).second) left.push_back(std::move(other));
     } else {
-      code = std::max(code, show_verdict(one, report, unreached));
+      code = std::max(code, verdicts.add(one, report));
     }
   }
-  for (const std::string& address : unreached) show("{}\n", how_to_reach(address));
+  verdicts.end();
   return code;
 }
 
-int drop_meant(const Survey& survey, const std::string& step, const Settings& settings) {
+int drop_meant(const Survey& survey, const std::string& step, const Settings& settings, bool json) {
   const OfStep all = of_step(survey, step);
   const Status one = check_is_of_one_program(all, step);
-  return one ? drop(all, step, survey, settings) : fail(one);
+  return one ? drop(all, step, survey, settings, json) : fail(one);
 }
 
 // Those that answer. Nodes of this step that lost their disks and answer again are among them: who repairs says that no mount is missing there.
@@ -226,7 +253,7 @@ std::vector<std::string> nodes_for(const Survey& survey, const std::string& step
 }
 
 // Never changed in place: what lacks something is written again.
-int repair(const Survey& survey, const std::string& step, const Settings& settings) {
+int repair(const Survey& survey, const std::string& step, const Settings& settings, bool json) {
   catch_interrupts();
   int code = exit_ok;
   uint64_t looked_at = 0, renewed = 0;
@@ -243,7 +270,8 @@ int repair(const Survey& survey, const std::string& step, const Settings& settin
     else if (*done) renewed += layout::versions_in(layout::stored(one.manifest));
   }
   if (looked_at == 0) return fail(Status(Kind::not_found, none_is_meant(step)));
-  show("{}: {} of {} made anew\n", text_of_meant(step), renewed, plural(looked_at, "file"));
+  if (json) print_json({{"repaired", step}, {"files", looked_at}, {"made_anew", renewed}});
+  else show("{}: {} of {} made anew\n", text_of_meant(step), renewed, plural(looked_at, "file"));
   return code;
 }
 
@@ -313,7 +341,7 @@ Result<checkpoint::Checkpoint> singles_of(const Survey& survey, const std::strin
   return last ? Result<checkpoint::Checkpoint>(std::move(*last)) : Status(Kind::not_found, none_is_meant(what));
 }
 
-int drain(const Survey& survey, const std::vector<std::string>& what, const Settings& settings) {
+int drain(const Survey& survey, const std::vector<std::string>& what, const Settings& settings, bool json) {
   OfStep versions = of_step(survey, what[0]);
   versions.local.clear();  // nobody drains these
   if (Status one = check_is_of_one_program(versions, what[0]); !one) return fail(one);
@@ -334,6 +362,7 @@ int drain(const Survey& survey, const std::vector<std::string>& what, const Sett
   const auto drained = elsewhere || !is_all ? checkpoint::drain(manifests_of(**which, survey.versions), place, settings, bar.callback())
                                             : drain_to_own_paths(**which, survey.versions, settings, bar.callback());
   if (!drained) return fail(drained.status(), interrupted() ? exit_stopped : exit_error);
+  if (json) return print_json({{"drained", what[0]}, {"files", drained->files}, {"bytes", drained->bytes}}), exit_ok;
   for (const std::string& file : drained->files) show("{}\n", file);
   show("{} is plain there ({}, {})\n", text_of_meant(what[0]), plural(drained->files.size(), "file"), human_bytes(drained->bytes));
   return exit_ok;
@@ -367,10 +396,10 @@ int checkpoints(const CheckpointsOptions& options) {
   auto survey = Surveyor(settings->local, settings->deadline_ms).look("");
   if (!survey) return fail(survey.status());
   if (Status narrowed = narrow(*survey, options.pattern); !narrowed) return fail(narrowed);
-  if (!options.drop.empty()) return drop_meant(*survey, options.drop, *settings);
-  if (!options.repair.empty()) return repair(*survey, options.repair, *settings);
-  if (!options.drain.empty()) return drain(*survey, options.drain, *settings);
-  if (options.verify) return verify(*survey, *settings);
+  if (!options.drop.empty()) return drop_meant(*survey, options.drop, *settings, options.json);
+  if (!options.repair.empty()) return repair(*survey, options.repair, *settings, options.json);
+  if (!options.drain.empty()) return drain(*survey, options.drain, *settings, options.json);
+  if (options.verify) return verify(*survey, *settings, options.json);
   const auto all = standings_of(*survey);
   const auto directories = directories_of_runs(*survey);
   if (options.json) {

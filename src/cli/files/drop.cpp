@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
@@ -153,7 +154,7 @@ std::set<std::string> digits_of_files(const OfStep& all, const std::string& what
 
 }  // namespace
 
-int drop(const OfStep& all, const std::string& step, const Survey& survey, const Settings& settings) {
+int drop(const OfStep& all, const std::string& step, const Survey& survey, const Settings& settings, bool json) {
   const auto live = live_runs();
   if (Status free = check_nobody_needs(all, step, live); !free) return fail(free);
   const uint64_t dropped = count_files(all);
@@ -178,7 +179,8 @@ int drop(const OfStep& all, const std::string& step, const Survey& survey, const
     return all.runs.contains(one.run) && is_it && !lives;
   };
   checkpoint::remove_unfinished(settings.local, is_dropped, settings.deadline_ms);
-  show("{} of {} dropped\n", plural(dropped, "file"), text_of_meant(step));
+  if (json) print_json({{"dropped", step}, {"files", dropped}, {"away", away}});
+  else show("{} of {} dropped\n", plural(dropped, "file"), text_of_meant(step));
   if (away.empty()) return forget_empty_runs(all.runs, live, settings), exit_ok;
   return fail(Status(Kind::lost, fmt::format("{} is not dropped on {}, which does not answer, and may come back with it: repeat this then",
                                              text_of_meant(step), fmt::join(away, ", "))));

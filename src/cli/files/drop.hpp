@@ -28,7 +28,7 @@ OfStep of_step(const checkpoint::Survey& survey, const std::string& what);
 Status check_is_of_one_program(const OfStep& all, const std::string& what);
 
 // From all nodes that answer, where no job needs it. An exit code; what became of it is said.
-int drop(const OfStep& all, const std::string& what, const checkpoint::Survey& survey, const Settings& settings);
+int drop(const OfStep& all, const std::string& what, const checkpoint::Survey& survey, const Settings& settings, bool json = false);
 // The same of files of checkpoints by the paths at which the program wrote them. A checkpoint goes as a whole: all of its files have to be named.
 int drop_named(const std::vector<std::string>& paths, const Settings& settings);
 
