@@ -118,6 +118,26 @@ class Checkpoints(CheckpointTest):
         self.assertIn("the job has ended with", done.stderr)
         self.assertIn(said, done.stderr)
 
+    def test_a_rank_that_begins_on_a_simulated_node_that_is_lost_is_lost_with_it(self):
+        """The checkpoint is there when the job begins. So the node is lost before its rank has begun, and the job would wait for that."""
+        self.run_job("echo content > ck/ck.10.$RANK", "--drain", "none", ranks=2, nodes=7)
+        done = self.run_job("""[ -e begun ] && exit 0
+            [ $RANK = 0 ] && { until [ -z "$(ls holdfast-nodes/n2)" ]; do sleep 0.1; done; sleep 1; exit 0; }
+            touch begun; sleep 100""", "--resume", "--drain", "none", "--restarts", "1", "--simulate-loss", "2@10", ranks=2, nodes=7)
+        self.assertIn("node n2 is lost now", done.stderr)
+        self.assertIn("attempt 3 begins with checkpoint 10", done.stderr)
+
+    def test_machines_read_what_is_done_with_a_checkpoint(self):
+        self.run_job("echo content of $RANK > ck/ck.10.$RANK", "--drain", "none", ranks=2)
+        verified = self.json("checkpoints", "--verify")
+        self.assertEqual([(os.path.basename(one["file"]), one["step"], one["health"], one["findings"]) for one in verified["files"]],
+                         [("ck.10.0", 10, "healthy", 0), ("ck.10.1", 10, "healthy", 0)])
+        self.assertEqual(verified["unreached"], [])
+        self.assertEqual(self.json("checkpoints", "--repair", "10"), {"repaired": "10", "files": 2, "made_anew": 0})
+        files = [self.path("ck", f"ck.10.{rank}") for rank in range(2)]
+        self.assertEqual(self.json("checkpoints", "--drain", "10"), {"drained": "10", "files": files, "bytes": 26})
+        self.assertEqual(self.json("checkpoints", "--drop", "10"), {"dropped": "10", "files": 2, "away": []})
+
     def test_a_simulated_loss_that_leaves_too_few_nodes_is_named_before_it_comes(self):
         said = "--simulate-loss leaves 4 nodes, and rs:4+2 needs 5 to protect later checkpoints; try it with --simulate-nodes 7"
         self.assertIn(said, self.run_job("true", "--simulate-loss", "1,4@30").stderr)

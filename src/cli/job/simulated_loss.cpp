@@ -73,6 +73,12 @@ void lose_simulated_node(const std::string& address, const checkpoint::Run& run)
     target::forget_again(agents_directory(), note->keys.front());
     kill_agent(note->process);
   }
+  kill_ranks_on(address, run);
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(node.path, ignored)) std::filesystem::remove_all(entry.path(), ignored);
+}
+
+void kill_ranks_on(const std::string& address, const checkpoint::Run& run) {
   std::error_code ignored;
   std::vector<pid_t> ranks;
   for (const auto& process : std::filesystem::directory_iterator("/proc", ignored)) {
@@ -81,7 +87,6 @@ void lose_simulated_node(const std::string& address, const checkpoint::Run& run)
     if (node_of(number, run) == address) ranks.push_back(number);
   }
   for (const pid_t rank : ranks) ::kill(rank, SIGKILL);
-  for (const auto& entry : std::filesystem::directory_iterator(node.path, ignored)) std::filesystem::remove_all(entry.path(), ignored);
 }
 
 }  // namespace holdfast::cli

@@ -17,5 +17,7 @@ Result<SimulatedLoss> parse_simulated_loss(const std::string& text, int nodes);
 
 // The agent of the node and the ranks that the run has on it.
 void lose_simulated_node(const std::string& address, const checkpoint::Run& run);
+// Those of them that had not begun yet.
+void kill_ranks_on(const std::string& address, const checkpoint::Run& run);
 
 }  // namespace holdfast::cli
