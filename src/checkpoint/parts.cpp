@@ -13,7 +13,7 @@ namespace holdfast::checkpoint {
 
 namespace {
 
-constexpr std::string_view at_work_ending = ".in", done_ending = ".done", of_all = "all", no_file = "any";
+constexpr std::string_view opened_ending = ".open", at_work_ending = ".in", done_ending = ".done", of_all = "all", no_file = "any";
 
 std::string path_digits(const LocalName& name) { return fmt::format("{:016x}", coding::xxh3(name.file.data(), name.file.size(), 0)); }
 
@@ -36,11 +36,13 @@ bool is_earlier(const Part& part, const LocalName& name) {
 }  // namespace
 
 bool Part::is_of(const LocalName& name) const { return file == text_for(name); }
-Part Part::for_name(const LocalName& name) const { return {text_for(name), name.step, rank, done}; }
+Part Part::for_name(const LocalName& name) const { return {text_for(name), name.step, rank, done, has_written}; }
 
 std::string encode(const Part& part) {
   return fmt::format("{}.{}.{}{}", part.file.empty() ? no_file : part.file, part.step, part.rank ? fmt::format("{}", *part.rank) : of_all,
-                     part.done ? done_ending : at_work_ending);
+                     part.done          ? done_ending
+                     : part.has_written ? at_work_ending
+                                        : opened_ending);
 }
 
 std::optional<Part> decode_part(const std::string& text) {
@@ -52,8 +54,8 @@ std::optional<Part> decode_part(const std::string& text) {
   const auto step = number_in<uint64_t>(words[1]);
   const auto rank = words[2] == of_all ? std::nullopt : number_in<uint32_t>(words[2]);
   const std::string ending = "." + words[3];
-  if (!step || (!rank && words[2] != of_all) || (ending != done_ending && ending != at_work_ending)) return {};
-  return Part{words[0] == no_file ? "" : words[0], *step, rank, ending == done_ending};
+  if (!step || (!rank && words[2] != of_all) || (ending != done_ending && ending != at_work_ending && ending != opened_ending)) return {};
+  return Part{words[0] == no_file ? "" : words[0], *step, rank, ending == done_ending, ending != opened_ending};
 }
 
 std::vector<Part> Parts::all() const {
@@ -70,7 +72,7 @@ void Parts::remove(const Part& part) const { (void)catalog::unlink_file(fmt::for
 
 void Parts::end(const Part& part) const {
   Part after = part;
-  after.done = true;
+  after.done = after.has_written = true;
   (void)catalog::move(fmt::format("{}/{}", directory_, encode(part)), fmt::format("{}/{}", directory_, encode(after)));
 }
 
@@ -79,8 +81,18 @@ bool Parts::has_taken(const LocalName& name, uint32_t rank) const {
   return std::any_of(parts.begin(), parts.end(), [&](const Part& part) { return part.rank == rank && part.is_of(name); });
 }
 
+bool Parts::has_written(const LocalName& name, uint32_t rank) const {
+  const auto parts = all();
+  return std::any_of(parts.begin(), parts.end(), [&](const Part& part) { return part.rank == rank && part.is_of(name) && part.has_written; });
+}
+
+void Parts::writes(const LocalName& name, uint32_t rank) const {
+  const Part opened{text_for(name), name.step, rank, false, false}, writes{opened.file, opened.step, rank};
+  (void)catalog::move(fmt::format("{}/{}", directory_, encode(opened)), fmt::format("{}/{}", directory_, encode(writes)));
+}
+
 Status Parts::take(const LocalName& name, uint32_t rank, bool ends_others) const {
-  const Part own{text_for(name), name.step, rank, false};
+  const Part own{text_for(name), name.step, rank, false, has_written(name, rank)};
   HF_TRY(put(own));
   for (const Part& part : all()) {
     if (part.rank != rank || part == own) continue;
@@ -108,7 +120,8 @@ Status Parts::complete(uint64_t step, uint32_t rank) const {
 
 Status Parts::completed(const LocalName& name, std::optional<uint32_t> rank) const {
   const Part done{text_for(name), name.step, rank, true};
-  if (rank) remove({done.file, done.step, rank, false});
+  if (rank)
+    for (const bool has_written : {false, true}) remove({done.file, done.step, rank, false, has_written});
   return put(done);
 }
 

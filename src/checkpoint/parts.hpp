@@ -1,5 +1,5 @@
 // What ranks say of the files that they write together, each by an open of its own (shared.hpp): names in their nodes' own directories. A rank takes part in a
-// file from its first open on, and is done with it when it has begun another checkpoint, or its program says so. docs/decisions/0052
+// file from its first open on, and is done with it when it has begun another checkpoint, or its program says so. docs/decisions/0052, 0106
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,6 +19,7 @@ struct Part {
   uint64_t step = 0;
   std::optional<uint32_t> rank;  // nothing: all ranks, by the word of a file that completes the checkpoint
   bool done = false;
+  bool has_written = true;  // until it has, it may open the file as often as it likes, and truncate it: it is all one
   bool operator==(const Part&) const = default;
   bool is_of(const LocalName& name) const;
   Part for_name(const LocalName& name) const;  // the same said of another file
@@ -34,6 +35,10 @@ class Parts {
   // From now on the rank takes part in the file. `ends_others`: it is done with all that are of another checkpoint, or earlier versions of this one.
   Status take(const LocalName& name, uint32_t rank, bool ends_others) const;
   bool has_taken(const LocalName& name, uint32_t rank) const;
+  // It has taken part, and writes now.
+  void writes(const LocalName& name, uint32_t rank) const;
+  // ... or is done with it.
+  bool has_written(const LocalName& name, uint32_t rank) const;
   // The rank writes no more of other checkpoints than that one.
   void begins(uint64_t step, uint32_t rank) const;
   // The program says so of one: also where the rank has taken no part in it.

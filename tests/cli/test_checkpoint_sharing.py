@@ -52,6 +52,25 @@ os.pwrite(fd, bytes([97 + rank]) * 500, rank * 500)
 os.close(fd)
 """
 
+# One of three: the first one makes the file, another one looks whether it may write it, and then all truncate it before any of them writes.
+MADE = """
+import os, sys, time
+def there(*names):
+    while not all(map(os.path.exists, names)): time.sleep(0.02)
+rank, name = int(sys.argv[1]), "ck/ck.10"
+anew = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+if rank == 0:
+    os.close(os.open(name, anew, 0o644))
+    open("made", "w").close()
+there("made")
+if rank == 1: os.close(os.open(name, os.O_RDWR))
+fd = os.open(name, anew, 0o644)
+open(f"open.{rank}", "w").close()
+there("open.0", "open.1", "open.2")
+os.pwrite(fd, bytes([97 + rank]) * 500, rank * 500)
+os.close(fd)
+"""
+
 
 class CheckpointSharing(CheckpointTest):
     def setUp(self):
@@ -171,6 +190,14 @@ class CheckpointSharing(CheckpointTest):
             file.write(ANEW)
         self.job("python3 part.py ck/ck.10 $RANK 3 0", ranks=3, pattern=SHARED)
         self.job(self.at_once(f"{sys.executable} anew.py $RANK", 3), "--resume", ranks=3, pattern=SHARED)
+        self.holdfast("checkpoints", "--drain", "10")
+        self.assertEqual(self.read("ck/ck.10"), "".join(c * 500 for c in "abc"))
+
+    def test_ranks_meet_also_where_some_have_opened_it_before(self):
+        with open(self.path("made.py"), "w") as file:
+            file.write(MADE)
+        self.job(self.at_once(f"{sys.executable} made.py $RANK", 3), ranks=3, pattern=SHARED)
+        self.assertEqual(self.states(), {10: "whole"})
         self.holdfast("checkpoints", "--drain", "10")
         self.assertEqual(self.read("ck/ck.10"), "".join(c * 500 for c in "abc"))
 

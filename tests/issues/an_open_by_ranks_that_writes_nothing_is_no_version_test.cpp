@@ -49,7 +49,7 @@ class EachByItself : public OpenedByRanks {
     return shared ? *shared : Front::Shared();
   }
   void put(uint32_t rank, const Front::Shared& shared, const std::string& text) {
-    Status written = shared.may_stay_so ? fronts[rank]->shared_written(shared).status() : Status();
+    Status written = fronts[rank]->shared_written(shared).status();
     if (written) written = write_to(locate_shared(shared.manifest, settings), text);
     EXPECT_TRUE(written.ok()) << written.sentence();
   }
@@ -175,6 +175,43 @@ TEST_F(EachByItself, what_is_written_anew_after_a_look_is_later_than_what_was_wr
   ASSERT_FALSE(meanwhile.empty());
   const auto again = open(1, path, O_WRONLY | O_CREAT | O_TRUNC);
   for (const SharedFile& one : meanwhile) EXPECT_LT(one.name.written, again.name.written) << one.name.file;
+}
+
+// Programs make the file first, or look whether they may write it, and then all ranks open it. Who had opened it already began another version, where it truncated the file.
+// So each of two versions had some ranks' bytes, and one of them was whole without a word.
+TEST_F(EachByItself, who_has_written_nothing_may_truncate_it_once_more) {
+  constexpr int anew = O_WRONLY | O_CREAT | O_TRUNC;
+  const auto both_meet = [&](const std::string& slot, const LocalName& first) {
+    for (const uint32_t rank : {0, 1}) {
+      const auto shared = open(rank, slot, anew);
+      EXPECT_EQ(shared.name, first) << slot;
+      put(rank, shared, slot), close(rank, shared);
+    }
+  };
+  const auto made = open(0, "/data/ck.5", anew);
+  close(0, made);
+  both_meet("/data/ck.5", made.name);
+  const auto begun = open(0, "/data/ck.6", anew), probed = open(1, "/data/ck.6");
+  close(1, probed), close(0, begun);
+  both_meet("/data/ck.6", begun.name);
+  const auto one = open(0, "/data/ck.7", anew), kept = open(1, "/data/ck.7");
+  both_meet("/data/ck.7", one.name);
+  close(1, kept), close(0, one);
+  const auto again = open(0, "/data/ck.7", anew);
+  EXPECT_NE(again.name, one.name) << "it has written to it";
+  close(0, again);
+}
+
+// Slots: a rank that comes late in a round does not meet those that have gone on.
+TEST_F(EachByItself, who_comes_late_truncates_what_it_has_opened_and_not_the_next_one) {
+  constexpr int anew = O_WRONLY | O_CREAT | O_TRUNC;
+  const auto late = open(1, path, anew);
+  close(1, late);
+  for (const std::string& slot : {path, next, path}) {
+    const auto shared = open(0, slot, anew);
+    put(0, shared, slot), close(0, shared);
+  }
+  EXPECT_EQ(open(1, path, anew).name, late.name);
 }
 
 // It is one file to all who have it open, as any that is truncated.

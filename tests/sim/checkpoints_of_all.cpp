@@ -19,14 +19,29 @@ bool CheckpointsWorld::write_shared(RankOf& rank, const std::string& path, uint6
   if (all.number == 0) all.number = model_.begin_write(of, step, path, rank.number, any_size(sizes_of_all), random_);
   const auto file = rank.front->match(path);
   if (!file) return found(path + " is no checkpoint"), false;
+  // Programs look whether they may write, or make the file first, and open it once more.
+  std::optional<Front::Shared> before;
+  const bool holds = one_in(2);
+  if (one_in(5)) {
+    auto opened = rank.front->open_shared(*file, one_in(2) ? O_RDWR | O_CREAT : O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (Schedule::dead()) return false;
+    if (!opened && all_well()) found(fmt::format("{} cannot be opened at first: {}", path, opened.status().sentence()));
+    if (opened && !holds) rank.front->shared_closed(*opened, true, true);
+    if (opened && holds) before = std::move(*opened);
+    if (Schedule::dead()) return false;
+  }
   const auto shared = rank.front->open_shared(*file, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  if (Schedule::dead()) return false;
+  if (before) rank.front->shared_closed(*before, true, !shared);
   if (Schedule::dead()) return false;
   if (!shared) {
     if (all_well()) found(fmt::format("{} cannot be opened: {}", path, shared.status().sentence()));
     return false;
   }
   model_.name(all.number, CheckpointsModel::key_of(shared->name.version_in(run_), catalog::digits_of_node(run_.nodes.front())));
-  const Status written = write_own_part(rank, checkpoint::locate_shared(shared->manifest, durable()), model_.write(all.number).content, durable());
+  Status written = rank.front->shared_written(*shared).status();
+  if (written && !Schedule::dead())
+    written = write_own_part(rank, checkpoint::locate_shared(shared->manifest, durable()), model_.write(all.number).content, durable());
   if (Schedule::dead()) return false;
   if (written && all.ranks.insert(rank.number).second && all.ranks.size() == ranks_)
     model_.write(all.number).complete = true, count(Did::files_shared);

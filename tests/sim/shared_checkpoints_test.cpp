@@ -169,7 +169,8 @@ class SharedWorld {
     const auto shared = front.open_shared(*front.match(path_of(step)), O_WRONLY | flags, 0644);
     if (Schedule::dead()) return false;
     if (!shared) return refused(fmt::format("rank {} cannot open step {}: {}", rank, step, shared.status().sentence()));
-    const Status written = write_pieces(*shared, rank, round);
+    Status written = front.shared_written(*shared).status();
+    if (written && !Schedule::dead()) written = write_pieces(*shared, rank, round);
     if (Schedule::dead()) return false;
     if (written) closed_[{run_.attempt.number, round}].insert(rank);  // before anybody may hear of it
     front.shared_closed(*shared, written.ok(), true);

@@ -149,7 +149,7 @@ class Checkpoints {
   Result<Shared> open_shared(const File& file, int flags, mode_t mode);
   // To be read, while it is written. Nothing: it is a version, or there is none. `file_id`: that one; empty: the newest to which somebody has written.
   Result<std::optional<Shared>> find_shared(const File& file, const std::string& file_id = "");
-  // Before this process writes to one that may stay as it is. What it goes by now: another rank may have truncated it since it was opened.
+  // Before this process writes to one for the first time. What it goes by now: another rank may have truncated it since it was opened.
   Result<checkpoint::LocalName> shared_written(const Shared& shared);
   // `arrived`: all that this process has written of it. `last`: it has it open by no other number. `alone`: no child of it has it open either.
   void shared_closed(const Shared& shared, bool arrived, bool last, bool alone = true);

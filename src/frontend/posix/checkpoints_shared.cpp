@@ -48,11 +48,13 @@ Status Checkpoints::State::begin_looked_at_anew(const File& file, std::vector<Sh
 }
 
 // The ranks of one checkpoint meet in one version. The first that opens the file begins it, and the others' opens find it, also those that truncate. A rank
-// that has taken part in all that there are begins another one where it truncates, and goes on with the last where it does not.
+// that has written to all that there are begins another one where it truncates, and goes on with the last where it does not. Until it has written, it may open one as
+// often as it likes. Without {step} that may be the next one as well: where there is a later one it is.
 const SharedFile* Checkpoints::State::one_to_join(const std::vector<SharedFile>& found, int flags) const {
   for (const SharedFile& one : found)
-    if (!parts.has_taken(one.name, rank)) return &one;
-  return found.empty() || (flags & O_TRUNC) ? nullptr : &found.back();
+    if (!parts.has_taken(one.name, rank) || (patterns.have_step() && !parts.has_written(one.name, rank))) return &one;
+  if (found.empty()) return nullptr;
+  return (flags & O_TRUNC) && parts.has_written(found.back().name, rank) ? nullptr : &found.back();
 }
 
 // Nobody else opens it meanwhile. `is_written`: versions of it are, and this one is not to begin with what they hold.
@@ -92,7 +94,7 @@ Status Checkpoints::State::take_part(const SharedFile& file, bool may_only_read)
   HF_TRY(files.opened(name, who()));
   HF_TRY(may_only_read ? parts.take(name, rank, false) : writes_shared(name, !parts.has_taken(name, rank)));
   OpenShared& one = open_shared[file.manifest.file_id];
-  if (one.process != ::getpid()) one = {name, ::getpid(), 0, false, true};
+  if (one.process != ::getpid()) one = {name, ::getpid(), 0, false, true, false};
   goes_by(one, name);
   one.only_reads &= may_only_read;
   ++one.times, ++shared_opens;
@@ -109,7 +111,7 @@ Status Checkpoints::State::writes_shared(const LocalName& name, bool is_first) {
 void Checkpoints::State::goes_by(OpenShared& one, const LocalName& name) {
   if (one.name == name) return;
   files.no_longer(one.name, who());
-  one.name = name;
+  one.name = name, one.has_written = false;
 }
 
 // In a turn, and by the name that it has now: who truncates it while it was only looked at gives it another one.
@@ -129,13 +131,14 @@ Result<LocalName> Checkpoints::State::begins_to_write(const Shared& shared) {
 Result<LocalName> Checkpoints::shared_written(const Shared& shared) {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->open_shared.find(shared.manifest.file_id);
-  const bool is_known = found != state_->open_shared.end() && found->second.process == ::getpid();
-  if (is_known && !found->second.only_reads) return found->second.name;
-  auto name = state_->begins_to_write(shared);
-  if (!name || !is_known) return name;
-  if (*name != found->second.name) HF_TRY(state_->files.opened(*name, state_->who()));
-  state_->goes_by(found->second, *name);
-  found->second.only_reads = false;
+  State::OpenShared* const known = found != state_->open_shared.end() && found->second.process == ::getpid() ? &found->second : nullptr;
+  if (known && known->has_written) return known->name;
+  const bool is_noted = known ? !known->only_reads : !shared.may_stay_so;
+  auto name = is_noted ? Result<LocalName>(known ? known->name : shared.name) : state_->begins_to_write(shared);
+  if (!name) return name;
+  if (known && *name != known->name) HF_TRY(state_->files.opened(*name, state_->who()));
+  state_->parts.writes(*name, state_->rank);
+  if (known) state_->goes_by(*known, *name), known->only_reads = false, known->has_written = true;
   return name;
 }
 

@@ -267,7 +267,8 @@ struct Checkpoints::State {
     pid_t process;
     int times = 0;
     bool failed = false;
-    bool only_reads = false;  // so far, what began as a copy
+    bool only_reads = false;   // so far, what began as a copy
+    bool has_written = false;  // so far, whatever it began as
   };
   std::map<std::string, OpenShared> open_shared;  // by their ids
   std::set<uint32_t> opened_parts;                // of patterns without {rank}, whose files were opened here

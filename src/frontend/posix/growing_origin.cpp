@@ -34,7 +34,7 @@ Status GrowingOrigin::find() {
 
 Result<file::Bottom> GrowingOrigin::reach(Writing writing) {
   HF_TRY(find());
-  if (Checkpoints* const all = writing.now && shared_->may_stay_so ? Checkpoints::of_process(settings_) : nullptr) {
+  if (Checkpoints* const all = writing.now ? Checkpoints::of_process(settings_) : nullptr) {
     auto name = all->shared_written(*shared_);
     if (!name) return name.status();
     shared_->name = std::move(*name);
