@@ -81,7 +81,7 @@ void Caretaker::work() {
 
 void Caretaker::look() {
   for (const Status& remark : protectors_.revive()) say("holdfast: {}\n", remark.sentence());
-  if (lost_)  // a rank there may just have begun: the job would wait for it
+  if (lost_ && run_.teams == 1)  // a rank there may just have begun, and the job would wait for it; a team that comes back begins where it was
     for (const uint32_t number : loss_->nodes) kill_ranks_on(settings_.local[number - 1], run_);
   if (!ranks_seen_ && run_.teams == 1) ranks_seen_ = checkpoint::ranks_then(run_, settings_.deadline_ms).any_begun();
   const auto all = look_at_versions(surveyor_);

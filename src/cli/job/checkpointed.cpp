@@ -493,7 +493,10 @@ class Attempts {
     const auto lost = lost_at_end(*survey);
     if (lost) say("holdfast: the program has ended well, and {} cannot be read: {}\n", lost->name, lost->why);
     if (const auto unseen = unseen_on(*survey, newest); !unseen.empty()) {
-      say("holdfast: the program has ended well, and not all that it wrote on {} is protected; see: holdfast checkpoints\n", nodes_text(unseen));
+      say("holdfast: the program has ended well, and whether all that was written on {} is protected cannot be told, for no agent answers there; "
+          "bring it "
+          "back, and look: holdfast checkpoints\n",
+          nodes_text(unseen));
       return exit_not_protected;
     }
     if (say_unprotected_singles(*survey, run_)) return exit_not_protected;
