@@ -97,7 +97,9 @@ Status Parts::take(const LocalName& name, uint32_t rank, bool ends_others) const
   for (const Part& part : all()) {
     if (part.rank != rank || part == own) continue;
     const bool is_over = part.step != name.step || is_earlier(part, name);
-    if (part.is_of(name) || (part.file.empty() && part.step == name.step)) remove(part);  // it has come back, or takes part after all
+    const bool has_written_since = part.is_of(name) && part.has_written && !part.done && !own.has_written;  // another process of the rank
+    if (has_written_since) remove(own);
+    else if (part.is_of(name) || (part.file.empty() && part.step == name.step)) remove(part);  // it has come back, or takes part after all
     else if (ends_others && is_over && !part.done) end(part);
   }
   return {};

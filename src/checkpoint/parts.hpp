@@ -19,7 +19,7 @@ struct Part {
   uint64_t step = 0;
   std::optional<uint32_t> rank;  // nothing: all ranks, by the word of a file that completes the checkpoint
   bool done = false;
-  bool has_written = true;  // until it has, it may open the file as often as it likes, and truncate it: it is all one
+  bool has_written = true;  // until a rank has, all may open the file as often as they like, and truncate it: it is all one
   bool operator==(const Part&) const = default;
   bool is_of(const LocalName& name) const;
   Part for_name(const LocalName& name) const;  // the same said of another file

@@ -367,6 +367,19 @@ bool SharedFiles::is_only_looked_at(const SharedFile& one) const {
   return !is_noted;
 }
 
+bool SharedFiles::has_been_written(const SharedFile& one) const {
+  std::vector<std::pair<std::shared_ptr<Said>, std::shared_ptr<target::Ticket>>> asked;
+  for (const catalog::Member* const member : in_order(one.name.file)) {
+    auto said = std::make_shared<Said>();
+    asked.emplace_back(said, member->lane->submit([target = member->target, below = below_, said] { return listen(*target, below, *said); }));
+  }
+  bool any = false;
+  for (const auto& [said, ticket] : asked)
+    any |= ticket->wait() &&
+           std::any_of(said->parts.begin(), said->parts.end(), [&](const Part& part) { return part.is_of(one.name) && part.has_written; });
+  return any;
+}
+
 Status SharedFiles::is_complete(const SharedFile& one, bool ended) const {
   std::vector<std::tuple<std::string, std::shared_ptr<Said>, std::shared_ptr<target::Ticket>>> asked;
   Heard heard;

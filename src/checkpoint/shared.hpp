@@ -70,6 +70,8 @@ class SharedFiles {
   bool is_untouched(const SharedFile& one) const;
   // ... and no process that can be heard of has said that it is about to.
   bool is_only_looked_at(const SharedFile& one) const;
+  // Whether a rank that can be heard of has written to it.
+  bool has_been_written(const SharedFile& one) const;
   // Whether this node is the one that has to look after that file.
   bool is_keeper(const std::string& file, const std::string& node) const;
 

@@ -182,10 +182,10 @@ TEST_F(EachByItself, what_is_written_anew_after_a_look_is_later_than_what_was_wr
 TEST_F(EachByItself, who_has_written_nothing_may_truncate_it_once_more) {
   constexpr int anew = O_WRONLY | O_CREAT | O_TRUNC;
   const auto both_meet = [&](const std::string& slot, const LocalName& first) {
+    const Front::Shared shared[] = {open(0, slot, anew), open(1, slot, anew)};
     for (const uint32_t rank : {0, 1}) {
-      const auto shared = open(rank, slot, anew);
-      EXPECT_EQ(shared.name, first) << slot;
-      put(rank, shared, slot), close(rank, shared);
+      EXPECT_EQ(shared[rank].name, first) << slot;
+      put(rank, shared[rank], slot), close(rank, shared[rank]);
     }
   };
   const auto made = open(0, "/data/ck.5", anew);
@@ -202,16 +202,41 @@ TEST_F(EachByItself, who_has_written_nothing_may_truncate_it_once_more) {
   close(0, again);
 }
 
-// Slots: a rank that comes late in a round does not meet those that have gone on.
-TEST_F(EachByItself, who_comes_late_truncates_what_it_has_opened_and_not_the_next_one) {
+// A rank that has opened it, and had nothing to write this time, does not meet those of the time before.
+TEST_F(EachByItself, who_truncates_what_others_have_written_begins_another_one) {
   constexpr int anew = O_WRONLY | O_CREAT | O_TRUNC;
-  const auto late = open(1, path, anew);
-  close(1, late);
-  for (const std::string& slot : {path, next, path}) {
-    const auto shared = open(0, slot, anew);
-    put(0, shared, slot), close(0, shared);
-  }
-  EXPECT_EQ(open(1, path, anew).name, late.name);
+  const auto first = open(0, path, anew);
+  put(0, first, "first"), close(0, first);
+  close(1, open(1, path, anew));
+  const auto one = open(1, path, anew), other = open(0, path, anew);
+  EXPECT_NE(one.name, first.name);
+  EXPECT_EQ(other.name, one.name);
+}
+
+TEST_F(EachByItself, a_look_by_who_would_only_write_is_a_look) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  site.gate->fail(sim::Site::gate_number(1), Kind::timed_out);
+  close(0, open(0, path, O_WRONLY));
+  const auto newest = records().back().name;
+  const auto one = open(0, path, O_WRONLY | O_CREAT | O_TRUNC);
+  EXPECT_EQ(open(1, path, O_WRONLY | O_CREAT | O_TRUNC).name, one.name);
+  EXPECT_GT(one.name.written, newest.written);
+}
+
+// It was renamed, or whoever looked first has given it up.
+TEST_F(EachByItself, what_nothing_leads_to_is_not_written) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  const auto looks = open(0, path);
+  const auto all = *SharedFiles::look(run, settings);
+  for (const SharedFile& one : records())
+    if (one.name.file == path) all.forget(one);
+  EXPECT_EQ(fronts[0]->shared_written(looks).status().kind(), Kind::stale);
+  EXPECT_TRUE(fronts[0]->remove(file(0, path)).ok());
+  EXPECT_TRUE(fronts[0]->shared_written(looks).ok()) << "a removed one may be written to";
 }
 
 // It is one file to all who have it open, as any that is truncated.
@@ -289,7 +314,6 @@ TEST_F(EachByItself, who_is_about_to_write_to_it_is_joined) {
   const auto updates = open(1, path);
   EXPECT_TRUE(fronts[1]->shared_written(updates).ok());
   EXPECT_EQ(open(0, path, O_WRONLY | O_CREAT | O_TRUNC).name, updates.name);
-  EXPECT_EQ(text_of(updates), "") << "... and truncated";
 }
 
 class ByMpi : public OpenedByRanks {

@@ -19,21 +19,15 @@ bool CheckpointsWorld::write_shared(RankOf& rank, const std::string& path, uint6
   if (all.number == 0) all.number = model_.begin_write(of, step, path, rank.number, any_size(sizes_of_all), random_);
   const auto file = rank.front->match(path);
   if (!file) return found(path + " is no checkpoint"), false;
-  // Programs look whether they may write, or make the file first, and open it once more.
   std::optional<Front::Shared> before;
-  const bool holds = one_in(2);
-  if (one_in(5)) {
-    auto opened = rank.front->open_shared(*file, one_in(2) ? O_RDWR | O_CREAT : O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    if (Schedule::dead()) return false;
-    if (!opened && all_well()) found(fmt::format("{} cannot be opened at first: {}", path, opened.status().sentence()));
-    if (opened && !holds) rank.front->shared_closed(*opened, true, true);
-    if (opened && holds) before = std::move(*opened);
-    if (Schedule::dead()) return false;
-  }
+  if (!all.looks) all.looks = one_in(5);
+  if (*all.looks && !look_first(rank, *file, all, before)) return false;
   const auto shared = rank.front->open_shared(*file, O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (Schedule::dead()) return false;
   if (before) rank.front->shared_closed(*before, true, !shared);
   if (Schedule::dead()) return false;
+  ++all.opened;
+  if (*all.looks && shared && !wait_for_all([&] { return all.opened == ranks_; })) return false;
   if (!shared) {
     if (all_well()) found(fmt::format("{} cannot be opened: {}", path, shared.status().sentence()));
     return false;
@@ -48,6 +42,21 @@ bool CheckpointsWorld::write_shared(RankOf& rank, const std::string& path, uint6
   rank.front->shared_closed(*shared, written.ok(), true);
   if (!written && !Schedule::dead() && all_well()) found(fmt::format("{} cannot be written: {}", path, written.sentence()));
   return written.ok() && !Schedule::dead();
+}
+
+// Programs make the file first, or look whether they may write it. Then all ranks truncate it, before any of them writes.
+bool CheckpointsWorld::look_first(RankOf& rank, const Front::File& file, OfAll& all, std::optional<Front::Shared>& before) {
+  constexpr int ways[] = {O_RDWR | O_CREAT, O_WRONLY | O_CREAT, O_WRONLY | O_CREAT | O_TRUNC};
+  if (one_in(2)) {
+    auto opened = rank.front->open_shared(file, ways[random(std::size(ways))], 0644);
+    if (Schedule::dead()) return false;
+    if (!opened && all_well()) found(fmt::format("{} cannot be opened at first: {}", file.path, opened.status().sentence()));
+    if (opened && one_in(2)) before = std::move(*opened);
+    else if (opened) rank.front->shared_closed(*opened, true, true);
+    if (Schedule::dead()) return false;
+  }
+  ++all.looked;
+  return wait_for_all([&] { return all.looked == ranks_; });
 }
 
 Settings CheckpointsWorld::durable() const {

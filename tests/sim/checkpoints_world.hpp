@@ -254,10 +254,11 @@ class CheckpointsWorld {
   bool update_one(RankOf& rank, const std::string& path);
   bool write_and_rename(RankOf& rank, const Front::File& file, uint64_t number);
   bool write_and_move(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
+  struct OfAll;
+  bool look_first(RankOf& rank, const Front::File& file, OfAll& all, std::optional<Front::Shared>& before);
   bool write_shared(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
   Status write_own_part(const RankOf& rank, const catalog::Located& located, const Bytes& content, const Settings& durable,
                         std::set<int>* lost = nullptr);
-  struct OfAll;
   bool write_together(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
   bool begin_together(RankOf& rank, const std::string& path, OfAll& all);
   std::optional<Bytes> bytes_to_update_of_all(RankOf& rank, const Front::File& file, Status& status);
@@ -353,6 +354,9 @@ class CheckpointsWorld {
   struct OfAll {
     uint64_t number = 0;       // the write's
     std::set<uint32_t> ranks;  // that have written their parts
+    // Of ranks that open it each by itself: whether they open it once before, and how many have done so, and have opened it to write.
+    std::optional<bool> looks;
+    uint32_t looked = 0, opened = 0;
     // Of ranks that open it together: what the first has begun, whether it was refused, how many have closed it, and what came of that.
     std::optional<Front::Together> begun;
     bool is_refused = false;

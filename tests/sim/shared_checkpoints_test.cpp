@@ -276,6 +276,17 @@ class SharedWorld {
     }
   }
 
+  // By a protector since it was listed: another one has its bytes, and is looked at when it is listed.
+  bool was_made_anew(const layout::Manifest& manifest) {
+    const auto now = catalog::VersionList().look(settings_.local, settings_.deadline_ms);
+    bool is_there = false, is_elsewhere = false;
+    for (const catalog::FoundVersion& one : *now) {
+      is_there |= one.manifest.file_id == manifest.file_id;
+      is_elsewhere |= one.manifest.file_id != manifest.file_id && one.manifest.version == manifest.version && one.readable();
+    }
+    return !is_there && is_elsewhere;
+  }
+
   void check(const layout::Manifest& manifest, const char* when) {
     const layout::Version& version = *manifest.version;
     const auto name = names_.find({version.attempt.number, version.step, version.number});
@@ -286,6 +297,7 @@ class SharedWorld {
     rounds_[{version.attempt.number, version.step}] = round;
     const auto alone = exchange::make_solo();
     const auto file = engine::ProtectedFile::open(catalog::locate_version(manifest, settings_), {}, settings_, *alone);
+    if (!file && was_made_anew(manifest)) return;
     if (!file) return found(what + ", and cannot be opened: " + file.status().sentence());
     Bytes bytes(ranks_ * parts_of_rank * part_bytes + 1);
     const Extent all{0, bytes.size()};

@@ -48,13 +48,14 @@ Status Checkpoints::State::begin_looked_at_anew(const File& file, std::vector<Sh
 }
 
 // The ranks of one checkpoint meet in one version. The first that opens the file begins it, and the others' opens find it, also those that truncate. A rank
-// that has written to all that there are begins another one where it truncates, and goes on with the last where it does not. Until it has written, it may open one as
-// often as it likes. Without {step} that may be the next one as well: where there is a later one it is.
-const SharedFile* Checkpoints::State::one_to_join(const std::vector<SharedFile>& found, int flags) const {
+// that has taken part in all that there are begins another one where it truncates, and goes on with the last where it does not. While nobody has written to the last
+// one that is nothing anew: programs make a file first, or look whether they may write it.
+const SharedFile* Checkpoints::State::one_to_join(const std::vector<SharedFile>& found, int flags, const SharedFiles& all) const {
   for (const SharedFile& one : found)
-    if (!parts.has_taken(one.name, rank) || (patterns.have_step() && !parts.has_written(one.name, rank))) return &one;
+    if (!parts.has_taken(one.name, rank)) return &one;
   if (found.empty()) return nullptr;
-  return (flags & O_TRUNC) && parts.has_written(found.back().name, rank) ? nullptr : &found.back();
+  const SharedFile& last = found.back();
+  return (flags & O_TRUNC) && (parts.has_written(last.name, rank) || all.has_been_written(last)) ? nullptr : &last;
 }
 
 // Nobody else opens it meanwhile. `is_written`: versions of it are, and this one is not to begin with what they hold.
@@ -115,7 +116,7 @@ void Checkpoints::State::goes_by(OpenShared& one, const LocalName& name) {
 }
 
 // In a turn, and by the name that it has now: who truncates it while it was only looked at gives it another one.
-Result<LocalName> Checkpoints::State::begins_to_write(const Shared& shared) {
+Result<LocalName> Checkpoints::State::begins_to_write(const Shared& shared, bool is_known) {
   auto all = SharedFiles::look(run, settings);
   if (!all) return all.status();
   HF_TRY(all->take_turn(shared.name.file));
@@ -123,20 +124,24 @@ Result<LocalName> Checkpoints::State::begins_to_write(const Shared& shared) {
   if (!found) return found.status();
   const auto is_it = [&](const SharedFile& one) { return one.manifest.file_id == shared.manifest.file_id; };
   const auto one = std::find_if(found->begin(), found->end(), is_it);
-  if (one == found->end()) return shared.name;  // it was removed, or is a version, which nobody can write to
+  if (one == found->end()) {  // a version is refused by the engine, and what a program has removed it may write to
+    if (files.hidden_number(shared.name.file)) return shared.name;
+    return Status(Kind::stale, shared.name.file + ": has become a version, or was given up or renamed, since it was opened: open it again", ESTALE);
+  }
   HF_TRY(writes_shared(one->name, true));
+  if (is_known) HF_TRY(files.opened(one->name, who()));
   return one->name;
 }
 
+// A child, or an image after an exec, is not known: what its rank has said holds for it.
 Result<LocalName> Checkpoints::shared_written(const Shared& shared) {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->open_shared.find(shared.manifest.file_id);
   State::OpenShared* const known = found != state_->open_shared.end() && found->second.process == ::getpid() ? &found->second : nullptr;
   if (known && known->has_written) return known->name;
-  const bool is_noted = known ? !known->only_reads : !shared.may_stay_so;
-  auto name = is_noted ? Result<LocalName>(known ? known->name : shared.name) : state_->begins_to_write(shared);
+  const bool is_noted = known ? !known->only_reads : !shared.may_stay_so && state_->parts.has_taken(shared.name, state_->rank);
+  auto name = is_noted ? Result<LocalName>(known ? known->name : shared.name) : state_->begins_to_write(shared, known);
   if (!name) return name;
-  if (known && *name != known->name) HF_TRY(state_->files.opened(*name, state_->who()));
   state_->parts.writes(*name, state_->rank);
   if (known) state_->goes_by(*known, *name), known->only_reads = false, known->has_written = true;
   return name;
@@ -161,11 +166,10 @@ Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags
   std::erase_if(*found, [](const SharedFile& one) { return one.is_sealed; });
   if (!found->empty() && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
   if (flags & O_TRUNC) HF_TRY(state_->begin_looked_at_anew(file, *found, *all));
-  const SharedFile* const there = state_->one_to_join(*found, flags);
+  const SharedFile* const there = state_->one_to_join(*found, flags, *all);
   const auto one = there ? Result<SharedFile>(*there) : state_->make_shared(file, !found->empty(), flags, mode, *all);
   if (!one) return one.status();
-  if (there && (flags & O_TRUNC) && all->is_untouched(*one)) HF_TRY(checkpoint::truncate_shared_file(one->manifest, state_->settings));
-  const bool may_only_read = one->begun_as && (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC);
+  const bool may_only_read = one->begun_as && !(flags & O_TRUNC);  // programs look whether they may write it
   if (const Status takes_part = state_->take_part(*one, may_only_read); !takes_part) {
     state_->files.no_longer(one->name, state_->who());
     return takes_part;

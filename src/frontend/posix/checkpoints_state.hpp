@@ -200,10 +200,10 @@ struct Checkpoints::State {
   // Of a file that is written on the nodes' targets; see Checkpoints::open_shared.
   bool any_shared() const;
   Status begin_looked_at_anew(const File& file, std::vector<checkpoint::SharedFile>& found, const checkpoint::SharedFiles& all);
-  const checkpoint::SharedFile* one_to_join(const std::vector<checkpoint::SharedFile>& found, int flags) const;
+  const checkpoint::SharedFile* one_to_join(const std::vector<checkpoint::SharedFile>& found, int flags, const checkpoint::SharedFiles& all) const;
   Result<checkpoint::SharedFile> make_shared(const File& file, bool is_written, int flags, mode_t mode, const checkpoint::SharedFiles& all);
   Status take_part(const checkpoint::SharedFile& one, bool may_only_read);
-  Result<LocalName> begins_to_write(const Shared& shared);
+  Result<LocalName> begins_to_write(const Shared& shared, bool is_known);
   struct OpenShared;
   void goes_by(OpenShared& one, const LocalName& name);
   Status writes_shared(const LocalName& name, bool is_first);
