@@ -13,7 +13,8 @@ namespace holdfast::checkpoint {
 
 namespace {
 
-constexpr std::string_view opened_ending = ".open", at_work_ending = ".in", done_ending = ".done", of_all = "all", no_file = "any";
+constexpr std::string_view looks_ending = ".look", opened_ending = ".open", at_work_ending = ".in", done_ending = ".done", of_all = "all",
+                           no_file = "any";
 
 std::string path_digits(const LocalName& name) { return fmt::format("{:016x}", coding::xxh3(name.file.data(), name.file.size(), 0)); }
 
@@ -36,7 +37,7 @@ bool is_earlier(const Part& part, const LocalName& name) {
 }  // namespace
 
 bool Part::is_of(const LocalName& name) const { return file == text_for(name); }
-Part Part::for_name(const LocalName& name) const { return {text_for(name), name.step, rank, done, has_written}; }
+Part Part::for_name(const LocalName& name) const { return {text_for(name), name.step, rank, done, has_written, looks}; }
 
 std::string encode(const Part& part) {
   return fmt::format("{}.{}.{}{}", part.file.empty() ? no_file : part.file, part.step, part.rank ? fmt::format("{}", *part.rank) : of_all,
@@ -54,8 +55,9 @@ std::optional<Part> decode_part(const std::string& text) {
   const auto step = number_in<uint64_t>(words[1]);
   const auto rank = words[2] == of_all ? std::nullopt : number_in<uint32_t>(words[2]);
   const std::string ending = "." + words[3];
-  if (!step || (!rank && words[2] != of_all) || (ending != done_ending && ending != at_work_ending && ending != opened_ending)) return {};
-  return Part{words[0] == no_file ? "" : words[0], *step, rank, ending == done_ending, ending != opened_ending};
+  const bool looks = ending == looks_ending, has_written = ending == done_ending || ending == at_work_ending;
+  if (!step || (!rank && words[2] != of_all) || (!looks && !has_written && ending != opened_ending)) return {};
+  return Part{words[0] == no_file ? "" : words[0], *step, rank, ending == done_ending, has_written, looks};
 }
 
 std::vector<Part> Parts::all() const {
@@ -72,7 +74,7 @@ void Parts::remove(const Part& part) const { (void)catalog::unlink_file(fmt::for
 
 void Parts::end(const Part& part) const {
   Part after = part;
-  after.done = after.has_written = true;
+  after.done = after.has_written = true, after.looks = false;
   (void)catalog::move(fmt::format("{}/{}", directory_, encode(part)), fmt::format("{}/{}", directory_, encode(after)));
 }
 
@@ -87,12 +89,16 @@ bool Parts::has_written(const LocalName& name, uint32_t rank) const {
 }
 
 void Parts::writes(const LocalName& name, uint32_t rank) const {
-  const Part opened{text_for(name), name.step, rank, false, false}, writes{opened.file, opened.step, rank};
-  (void)catalog::move(fmt::format("{}/{}", directory_, encode(opened)), fmt::format("{}/{}", directory_, encode(writes)));
+  const Part now{text_for(name), name.step, rank};
+  for (const bool looks : {false, true}) {
+    const Part before{now.file, now.step, rank, false, false, looks};
+    (void)catalog::move(fmt::format("{}/{}", directory_, encode(before)), fmt::format("{}/{}", directory_, encode(now)));
+  }
 }
 
-Status Parts::take(const LocalName& name, uint32_t rank, bool ends_others) const {
-  const Part own{text_for(name), name.step, rank, false, has_written(name, rank)};
+Status Parts::take(const LocalName& name, uint32_t rank, bool ends_others, bool looks) const {
+  Part own{text_for(name), name.step, rank, false, has_written(name, rank), looks};
+  for (const Part& part : all()) own.looks &= part.rank != rank || !part.is_of(name) || part.looks;
   HF_TRY(put(own));
   for (const Part& part : all()) {
     if (part.rank != rank || part == own) continue;
@@ -123,7 +129,8 @@ Status Parts::complete(uint64_t step, uint32_t rank) const {
 Status Parts::completed(const LocalName& name, std::optional<uint32_t> rank) const {
   const Part done{text_for(name), name.step, rank, true};
   if (rank)
-    for (const bool has_written : {false, true}) remove({done.file, done.step, rank, false, has_written});
+    for (const auto& [has_written, looks] : {std::pair(true, false), std::pair(false, false), std::pair(false, true)})
+      remove({done.file, done.step, rank, false, has_written, looks});
   return put(done);
 }
 

@@ -20,6 +20,7 @@ struct Part {
   std::optional<uint32_t> rank;  // nothing: all ranks, by the word of a file that completes the checkpoint
   bool done = false;
   bool has_written = true;  // until a rank has, all may open the file as often as they like, and truncate it: it is all one
+  bool looks = false;       // ... and has not opened it to write alone, nor truncated it
   bool operator==(const Part&) const = default;
   bool is_of(const LocalName& name) const;
   Part for_name(const LocalName& name) const;  // the same said of another file
@@ -33,7 +34,8 @@ class Parts {
   explicit Parts(const LocalFiles& files) : directory_(files.directory() + "/" + parts_directory) {}
 
   // From now on the rank takes part in the file. `ends_others`: it is done with all that are of another checkpoint, or earlier versions of this one.
-  Status take(const LocalName& name, uint32_t rank, bool ends_others) const;
+  // `looks`: it may only read it.
+  Status take(const LocalName& name, uint32_t rank, bool ends_others, bool looks = false) const;
   bool has_taken(const LocalName& name, uint32_t rank) const;
   // It has taken part, and writes now.
   void writes(const LocalName& name, uint32_t rank) const;

@@ -333,11 +333,39 @@ void SharedFiles::forget(const SharedFile& one) const {
   catalog::remove_lock_file_of_growing(one.name.file, one.manifest.file_id);
 }
 
+namespace {
+
+// In the lane of one node.
+Status put_beside(target::Target& target, const std::string& directory, const std::string& name) {
+  const auto put = [&] { return target.put(fmt::format("{}/{}", directory, name), {}, false); };
+  const Status first = put();
+  if (first.kind() != Kind::not_found) return first;
+  (void)target.make_directory(directory);
+  return put();
+}
+
+// Ranks that have opened it to write, and may have nothing to write this time, have to be heard of under its new name as well.
+Status say_who_has_opened(target::Target& target, const std::string& below, const LocalName& of, const LocalName& also_of) {
+  Status worst;
+  const std::string parts = fmt::format("{}/{}", below, parts_directory);
+  for (const std::string& text : names_at(target, parts, worst))
+    if (const auto part = decode_part(text); part && part->is_of(of) && !part->has_written && !part->looks)
+      HF_TRY(put_beside(target, parts, encode(part->for_name(also_of))));
+  return worst;
+}
+
+}  // namespace
+
 // The new record first: the higher number is the one that counts, also beside an old record on a node that keeps silent now.
 Status SharedFiles::begin_anew(SharedFile& one, const LocalName& name) const {
   SharedFile anew = one;
   anew.name = name;
   if (const Status put = put_record(anew); !put) return forget_names(anew), put;
+  std::vector<std::shared_ptr<target::Ticket>> asked;
+  for (const catalog::Member* const member : in_order(one.name.file))
+    asked.push_back(member->lane->submit(
+        [target = member->target, below = below_, of = one.name, name] { return say_who_has_opened(*target, below, of, name); }));
+  for (const auto& ticket : asked) (void)ticket->wait();
   forget_names(one);
   one = anew;
   HF_TRY(truncate_shared_file(one.manifest, settings_));
@@ -441,15 +469,6 @@ Result<int> SharedFiles::seal_as(const SharedFile& one, const LocalName& name, c
 }
 
 namespace {
-
-// In the lane of one node.
-Status put_beside(target::Target& target, const std::string& directory, const std::string& name) {
-  const auto put = [&] { return target.put(fmt::format("{}/{}", directory, name), {}, false); };
-  const Status first = put();
-  if (first.kind() != Kind::not_found) return first;
-  (void)target.make_directory(directory);
-  return put();
-}
 
 // What a node's ranks have said of one file they have said of the other.
 Status say_again(target::Target& target, const std::string& below, const LocalName& of, const LocalName& also_of) {

@@ -62,7 +62,7 @@ class SharedFiles {
   // In turns of both paths, and nobody has it open: it is written under that name from here on. What ranks have said of it holds.
   Status rename(const SharedFile& one, const LocalName& name, const std::string& stem, const SharedFiles& of_goal) const;
   // In a turn, of one that is_only_looked_at(): it is empty, and becomes the version of that name. As any file that is truncated it stays the same file to
-  // whoever has it open. What ranks have said of it does not hold: they have only looked.
+  // whoever has it open. Who has opened it to write takes part in that as well; who has only looked does not.
   Status begin_anew(SharedFile& one, const LocalName& name) const;
   // In a turn: nothing leads to it any more. What has it open keeps it until the attempt is over.
   void forget(const SharedFile& one) const;

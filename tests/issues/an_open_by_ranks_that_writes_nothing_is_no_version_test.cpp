@@ -235,8 +235,43 @@ TEST_F(EachByItself, what_nothing_leads_to_is_not_written) {
   for (const SharedFile& one : records())
     if (one.name.file == path) all.forget(one);
   EXPECT_EQ(fronts[0]->shared_written(looks).status().kind(), Kind::stale);
+}
+
+TEST_F(EachByItself, what_is_removed_may_be_written_by_who_has_it_open) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  const auto looks = open(0, path);
   EXPECT_TRUE(fronts[0]->remove(file(0, path)).ok());
-  EXPECT_TRUE(fronts[0]->shared_written(looks).ok()) << "a removed one may be written to";
+  EXPECT_TRUE(fronts[0]->shared_written(looks).ok());
+}
+
+// It has nothing to write this time. Nobody waits for more of it than that it goes on.
+TEST_F(EachByItself, who_has_opened_it_to_write_takes_part_in_what_is_begun_anew) {
+  write_by_both(path, "first");
+  write_by_both(next, "next");
+  protect();
+  const auto writes = open(1, path, O_WRONLY);
+  const auto one = open(0, path, O_WRONLY | O_CREAT | O_TRUNC);
+  EXPECT_GT(one.name.number, writes.name.number);
+  put(0, one, "a"), close(0, one), close(1, writes);
+  for (const uint32_t rank : {0, 1}) close(rank, open(rank, "/data/ck.7", O_WRONLY | O_CREAT | O_TRUNC));
+  protect();
+  EXPECT_EQ(versions(), 3u);
+  const auto again = open(0, path, O_WRONLY | O_CREAT | O_TRUNC);
+  EXPECT_EQ(open(1, path, O_WRONLY | O_CREAT | O_TRUNC).name, again.name);
+}
+
+// A rank that opens slots to write, as all do, and never has anything to write.
+TEST_F(EachByItself, who_never_writes_keeps_nobody_waiting) {
+  write_by_both(path, "first"), write_by_both(next, "next");
+  protect();
+  for (const std::string& slot : {path, next, path}) {
+    const auto one = open(0, slot, O_WRONLY), other = open(1, slot, O_WRONLY);
+    put(0, one, "again"), close(0, one), close(1, other);
+    protect();
+  }
+  EXPECT_GE(versions(), 3u) << "each is whole when both have gone on";
 }
 
 // It is one file to all who have it open, as any that is truncated.

@@ -90,14 +90,16 @@ Result<SharedFile> Checkpoints::State::make_shared(const File& file, bool is_wri
 }
 
 // Who writes says so before anybody may look whether somebody does.
-Status Checkpoints::State::take_part(const SharedFile& file, bool may_only_read) {
+// What it begins to write as a copy is noted at its first write.
+Status Checkpoints::State::take_part(const SharedFile& file, bool may_only_read, bool is_noted) {
   const LocalName& name = file.name;
   HF_TRY(files.opened(name, who()));
-  HF_TRY(may_only_read ? parts.take(name, rank, false) : writes_shared(name, !parts.has_taken(name, rank)));
+  const bool is_first = !parts.has_taken(name, rank);
+  HF_TRY(may_only_read ? parts.take(name, rank, false, true) : is_noted ? writes_shared(name, is_first) : begins_shared(name, is_first));
   OpenShared& one = open_shared[file.manifest.file_id];
-  if (one.process != ::getpid()) one = {name, ::getpid(), 0, false, true, false};
+  if (one.process != ::getpid()) one = {name, ::getpid(), 0, false, true, false, false};
   goes_by(one, name);
-  one.only_reads &= may_only_read;
+  one.only_reads &= may_only_read, one.is_noted |= is_noted;
   ++one.times, ++shared_opens;
   return {};
 }
@@ -105,6 +107,10 @@ Status Checkpoints::State::take_part(const SharedFile& file, bool may_only_read)
 // Who reads of one checkpoint is not done with the others.
 Status Checkpoints::State::writes_shared(const LocalName& name, bool is_first) {
   HF_TRY(note_together(name));
+  return begins_shared(name, is_first);
+}
+
+Status Checkpoints::State::begins_shared(const LocalName& name, bool is_first) {
   if (is_first) begins(name.step);
   return parts.take(name, rank, !patterns.have_completing());
 }
@@ -112,7 +118,7 @@ Status Checkpoints::State::writes_shared(const LocalName& name, bool is_first) {
 void Checkpoints::State::goes_by(OpenShared& one, const LocalName& name) {
   if (one.name == name) return;
   files.no_longer(one.name, who());
-  one.name = name, one.has_written = false;
+  one.name = name, one.is_noted = one.has_written = false;
 }
 
 // In a turn, and by the name that it has now: who truncates it while it was only looked at gives it another one.
@@ -125,7 +131,7 @@ Result<LocalName> Checkpoints::State::begins_to_write(const Shared& shared, bool
   const auto is_it = [&](const SharedFile& one) { return one.manifest.file_id == shared.manifest.file_id; };
   const auto one = std::find_if(found->begin(), found->end(), is_it);
   if (one == found->end()) {  // a version is refused by the engine, and what a program has removed it may write to
-    if (files.hidden_number(shared.name.file)) return shared.name;
+    if (files.hidden_number(shared.name.file).value_or(0) >= shared.name.number) return shared.name;
     return Status(Kind::stale, shared.name.file + ": has become a version, or was given up or renamed, since it was opened: open it again", ESTALE);
   }
   HF_TRY(writes_shared(one->name, true));
@@ -139,11 +145,11 @@ Result<LocalName> Checkpoints::shared_written(const Shared& shared) {
   const auto found = state_->open_shared.find(shared.manifest.file_id);
   State::OpenShared* const known = found != state_->open_shared.end() && found->second.process == ::getpid() ? &found->second : nullptr;
   if (known && known->has_written) return known->name;
-  const bool is_noted = known ? !known->only_reads : !shared.may_stay_so && state_->parts.has_taken(shared.name, state_->rank);
+  const bool is_noted = known ? known->is_noted : !shared.may_stay_so && state_->parts.has_taken(shared.name, state_->rank);
   auto name = is_noted ? Result<LocalName>(known ? known->name : shared.name) : state_->begins_to_write(shared, known);
   if (!name) return name;
   state_->parts.writes(*name, state_->rank);
-  if (known) state_->goes_by(*known, *name), known->only_reads = false, known->has_written = true;
+  if (known) state_->goes_by(*known, *name), known->only_reads = false, known->is_noted = known->has_written = true;
   return name;
 }
 
@@ -169,8 +175,9 @@ Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags
   const SharedFile* const there = state_->one_to_join(*found, flags, *all);
   const auto one = there ? Result<SharedFile>(*there) : state_->make_shared(file, !found->empty(), flags, mode, *all);
   if (!one) return one.status();
-  const bool may_only_read = one->begun_as && !(flags & O_TRUNC);  // programs look whether they may write it
-  if (const Status takes_part = state_->take_part(*one, may_only_read); !takes_part) {
+  const bool may_only_read = one->begun_as && (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC);
+  const bool is_noted = !one->begun_as || (flags & O_TRUNC);
+  if (const Status takes_part = state_->take_part(*one, may_only_read, is_noted); !takes_part) {
     state_->files.no_longer(one->name, state_->who());
     return takes_part;
   }

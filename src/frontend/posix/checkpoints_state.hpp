@@ -202,7 +202,8 @@ struct Checkpoints::State {
   Status begin_looked_at_anew(const File& file, std::vector<checkpoint::SharedFile>& found, const checkpoint::SharedFiles& all);
   const checkpoint::SharedFile* one_to_join(const std::vector<checkpoint::SharedFile>& found, int flags, const checkpoint::SharedFiles& all) const;
   Result<checkpoint::SharedFile> make_shared(const File& file, bool is_written, int flags, mode_t mode, const checkpoint::SharedFiles& all);
-  Status take_part(const checkpoint::SharedFile& one, bool may_only_read);
+  Status take_part(const checkpoint::SharedFile& one, bool may_only_read, bool is_noted);
+  Status begins_shared(const LocalName& name, bool is_first);
   Result<LocalName> begins_to_write(const Shared& shared, bool is_known);
   struct OpenShared;
   void goes_by(OpenShared& one, const LocalName& name);
@@ -268,6 +269,7 @@ struct Checkpoints::State {
     int times = 0;
     bool failed = false;
     bool only_reads = false;   // so far, what began as a copy
+    bool is_noted = false;     // ... as about to write
     bool has_written = false;  // so far, whatever it began as
   };
   std::map<std::string, OpenShared> open_shared;  // by their ids
