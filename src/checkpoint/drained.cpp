@@ -126,8 +126,8 @@ std::string DrainedCheckpoint::name() const {
 
 namespace {
 
-// `at`: the path of each.
-Result<DrainedCheckpoint> record_of_files(const std::vector<layout::Manifest>& files, const std::vector<std::string>& at) {
+// `at`: the path of each. `placed`: it is their own.
+Result<DrainedCheckpoint> record_of_files(const std::vector<layout::Manifest>& files, const std::vector<std::string>& at, bool placed) {
   DrainedCheckpoint drained;
   for (size_t i = 0; i < files.size(); ++i) {
     const layout::Version& version = *files[i].version;
@@ -139,6 +139,7 @@ Result<DrainedCheckpoint> record_of_files(const std::vector<layout::Manifest>& f
     drained.step = version.step;
     drained.are_singles = version.is_single();
     drained.files.push_back({version.rank, state->path_state(), version.file, version_drained(version)});
+    if (!placed) drained.files.back().state.change_ns = -std::max<int64_t>(state->modified_ns, 1);
   }
   return drained;
 }
@@ -148,7 +149,7 @@ Result<DrainedCheckpoint> record_of_files(const std::vector<layout::Manifest>& f
 Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files, const Ages& ages) {
   std::vector<std::string> own;
   for (const layout::Manifest& file : files) own.push_back(file.version->file);
-  auto drained = record_of_files(files, own);
+  auto drained = record_of_files(files, own, true);
   if (!drained) return drained;
   for (const auto& [place, age] : ages)
     if (age.written) drained->written[place] = {age.written, age.node};
@@ -156,12 +157,7 @@ Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files
 }
 
 Result<DrainedCheckpoint> about_to_be_drained(const std::vector<layout::Manifest>& files, const std::vector<std::string>& grown) {
-  auto drained = record_of_files(files, grown);
-  if (!drained) return drained;
-  for (size_t i = 0; i < files.size(); ++i)
-    if (const auto state = catalog::look(grown[i], true); state && drained->files.size() == files.size())
-      drained->files[i].state.change_ns = -std::max<int64_t>(state->modified_ns, 1);
-  return drained;
+  return record_of_files(files, grown, false);
 }
 
 std::string encode(const DrainedCheckpoint& drained) {
