@@ -1,4 +1,5 @@
-/* Two ranks are spawned. What one of them sends its parents, rank 0 of these writes to the file `told`; another one of them makes the file `own`. */
+/* Two ranks are spawned. What one of them sends its parents, rank 0 of these writes to the file `told`; another one of them makes the file `own`.
+   The barrier is for MPICH over UCX: it ends a rank that connects to one that has ended already. */
 #include <mpi.h>
 #include <stdio.h>
 int main(int count, char **words) {
@@ -20,6 +21,7 @@ int main(int count, char **words) {
     if (rank == 1) MPI_Send(&told, 1, MPI_INT, 0, 1, parent);
     if (rank == 0) fclose(fopen("own", "w"));
   }
+  MPI_Barrier(parent == MPI_COMM_NULL ? other : parent);
   MPI_Comm_disconnect(parent == MPI_COMM_NULL ? &other : &parent);
   return MPI_Finalize();
 }

@@ -438,15 +438,24 @@ int Membership::code_of(const Team& team, Orders& orders) const {
 
 void Membership::look_whether_over(Orders& orders) {
   if (over_) return;
-  const Team *first = nullptr, *well = nullptr;
+  const Team *first = nullptr, *well = nullptr, *ended_by_a_rank = nullptr;
   for (const Team& team : teams_) {
     if (team.lost || !team.is_member) continue;
     if (!ended(team)) return;
     if (!first) first = &team;
-    if (!well && team.code == 0) well = &team;
+    if (!well && team.code == 0 && !team.aborts) well = &team;
+    if (!ended_by_a_rank && team.aborts && team.joined.size() > 1) ended_by_a_rank = &team;
   }
   over_ = true;
-  // A node that is lost once its ranks have ended is a failure of its launcher's alone. A program without one says itself how it has ended.
+  // What a program does by itself its replicas do alike. The MPI library of one team may have ended it, for a peer that it did not reach. A program of
+  // one process says itself how it has ended, here and below.
+  if (well && ended_by_a_rank) {
+    orders.push_back({.what = Order::say,
+                      .line = fmt::format("a rank of team {} has ended it with {}; team {} ended with 0, which counts", number_of(*ended_by_a_rank),
+                                          ended_by_a_rank->code, number_of(*well))});
+    first = well;
+  }
+  // A node that is lost once its ranks have ended is a failure of its launcher's alone.
   if (first && well && first->code != 0 && !first->aborts && first->joined.size() > 1) {
     orders.push_back({.what = Order::say,
                       .line = fmt::format("all ranks of team {} have ended, and its launcher with {}; that of team {} ended with 0, which counts",

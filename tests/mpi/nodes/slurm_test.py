@@ -447,7 +447,7 @@ class Test:
                 told = self.directory / "told"
                 assert told.exists() == can and (not can or told.read_text() == "43\n"), (pmi, done.stdout, done.stderr)
                 told.unlink(missing_ok=True)
-            assert codes[0] == codes[1] and (codes[1] == 0) == can, (pmi, codes, done.stderr)
+            assert codes[0] == codes[1] and (codes[1] == 0) == can, (pmi, codes, done.stdout, done.stderr)
             assert done.stderr.count("rank 0 has started spawns, which is no replica: it writes") == int(can), done.stderr
             assert can or "MPI_ERR_SPAWN" in done.stderr, done.stderr
             print(f"srun --mpi={pmi}: two teams {'have spawned ranks of their own' if can else 'are told that no rank can be spawned'}")

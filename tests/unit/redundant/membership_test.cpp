@@ -149,6 +149,28 @@ TEST(Membership, a_launcher_that_fails_once_all_ranks_have_ended_does_not_fail_t
   EXPECT_EQ(lines(orders), "all ranks of team 0 have ended, and its launcher with 9; that of team 1 ended with 0, which counts\n");
 }
 
+// An MPI library ends one rank for a peer that it does not reach, in one team.
+TEST(Membership, a_team_that_one_of_its_ranks_has_ended_alone_does_not_fail_the_job) {
+  constexpr int code = 139;
+  for (const int aborts : {0, 1}) {
+    Membership members = two_teams();
+    (void)members.leaves(aborts, 1, true, 0, 15);
+    EXPECT_EQ(end_of(members.launcher_ended(aborts, code)), -1);
+    for (int rank = 0; rank < 2; ++rank) (void)members.leaves(1 - aborts, rank, false);
+    const Orders orders = members.launcher_ended(1 - aborts, 0);
+    EXPECT_EQ(end_of(orders), 0);
+    EXPECT_EQ(lines(orders), fmt::format("a rank of team {} has ended it with {}; team {} ended with 0, which counts\n", aborts, code, 1 - aborts));
+  }
+}
+
+// MPICH's may end with 0 then.
+TEST(Membership, the_0_of_a_team_that_was_ended_does_not_count) {
+  Membership members = two_teams();
+  for (int team = 0; team < 2; ++team) (void)members.leaves(team, 1, true);
+  (void)members.launcher_ended(1, 0);
+  EXPECT_EQ(end_of(members.launcher_ended(0, 3)), 3);
+}
+
 // Open MPI's ranks end with an error then, as if the program had called MPI_Abort.
 TEST(Membership, a_launcher_that_is_killed_takes_its_team_along_and_not_the_job) {
   constexpr int killed = 9, status = 137;
