@@ -1,5 +1,6 @@
 // A file that is protected by itself was removed while a node was cut off, which then had no note of it. A program there saw the file still. If it wrote the file anew,
-// the new version got a number of before the removal, and was dropped with what was removed.
+// the new version got a number of before the removal, and was dropped with what was removed. What a rank removed of its own files the other ranks saw still, for only its node
+// had a note of that.
 #include "checkpoint/singles.hpp"
 #include "sim/two_ranks.hpp"
 
@@ -81,6 +82,64 @@ TEST_F(NotTheLast, the_last_one_is_seen) {
 TEST_F(NotTheLast, where_it_is_removed_so_is_the_last_one) {
   EXPECT_TRUE(fronts[1]->remove(file).ok());
   EXPECT_EQ(seen(), Front::Sight::absent);
+}
+
+// A rank's own file has its note on that rank's node alone.
+class RemovedByItsRank : public TwoRanks {
+ protected:
+  RemovedByItsRank() : TwoRanks("/data/ck.{step}.{rank}"), file(*fronts[1]->match("/data/ck.1.0")) { write_file(0, file.path); }
+  Front::Sight::What seen() {
+    const auto sight = fronts[1]->look(file);
+    EXPECT_TRUE(sight.ok());
+    return sight ? sight->what : Front::Sight::local;
+  }
+  bool is_listed() {
+    const auto listing = fronts[1]->list("/data");
+    return listing.ok() && *listing && (*listing)->names.contains("ck.1.0");
+  }
+
+  const Front::File file;
+};
+
+TEST_F(RemovedByItsRank, it_is_seen_by_no_other_one) {
+  EXPECT_TRUE(is_listed());
+  EXPECT_TRUE(fronts[0]->remove(file).ok());
+  EXPECT_EQ(seen(), Front::Sight::absent);
+  EXPECT_FALSE(is_listed());
+}
+
+TEST_F(RemovedByItsRank, nor_where_that_one_has_read_it) {
+  EXPECT_EQ(seen(), Front::Sight::local);
+  EXPECT_TRUE(fronts[0]->remove(file).ok());
+  EXPECT_FALSE(is_listed());
+  EXPECT_EQ(seen(), Front::Sight::absent);
+  EXPECT_EQ(fronts[1]->remove(file).to_errno(), ENOENT);
+}
+
+TEST_F(RemovedByItsRank, what_it_writes_anew_is_seen) {
+  EXPECT_EQ(seen(), Front::Sight::local);
+  EXPECT_TRUE(fronts[0]->remove(file).ok());
+  EXPECT_EQ(seen(), Front::Sight::absent);
+  write_file(0, file.path);
+  EXPECT_EQ(seen(), Front::Sight::local);
+  EXPECT_TRUE(is_listed());
+}
+
+// A file of all ranks has it on all nodes, but for one that was cut off.
+class OfAllRemovedUnseen : public TwoRanks {
+ protected:
+  OfAllRemovedUnseen() : TwoRanks("/data/ck.{step}") {}
+};
+
+TEST_F(OfAllRemovedUnseen, it_is_not_seen) {
+  const auto file = *fronts[1]->match("/data/ck.1");
+  write_file(0, file.path);
+  site.gate->fail(sim::Site::gate_number(2), Kind::timed_out);
+  EXPECT_TRUE(fronts[0]->remove(file).ok());
+  site.heal(sim::Site::gate_number(2));
+  const auto sight = fronts[1]->look(file);
+  ASSERT_TRUE(sight.ok());
+  EXPECT_EQ(sight->what, Front::Sight::absent);
 }
 
 }  // namespace

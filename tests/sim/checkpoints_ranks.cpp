@@ -68,6 +68,7 @@ void CheckpointsWorld::write_all_of(RankOf& rank, uint64_t round, uint64_t step)
   }
   if (may_remove() && one_in(5)) remove_one(rank);
   if (!is_shared() && !is_together() && !Schedule::dead()) read_again(rank, round);
+  if (!Schedule::dead()) look_for_removed(rank);
   rank.ended_well = !Schedule::dead();
 }
 
@@ -106,6 +107,7 @@ void CheckpointsWorld::remove_one(RankOf& rank) {
   }
   rank.paths.erase(path);
   removed_.insert({run_.attempt, path});
+  if (gone.ok()) gone_[path] = rank.number;
   note(fmt::format("rank {} removes {}", rank.number, path));
   count(Did::removals, gone.ok());
   const auto sight = rank.front->look(*file);
@@ -116,6 +118,28 @@ void CheckpointsWorld::remove_one(RankOf& rank) {
   if (model_.is_of_another(attempts_.size(), path, rank.number)) return;
   if (sight && sight->what != Front::Sight::absent && sight->what != Front::Sight::as_without) found(path + " was removed and is to be seen");
   if (listing && *listing && (*listing)->names.contains(catalog::name_of(path))) found(path + " was removed and is listed");
+}
+
+// What another rank has removed and not begun anew. Where links are cut it may be that nobody who answers knows of it.
+void CheckpointsWorld::look_for_removed(RankOf& rank) {
+  const auto last_write = [this](const std::string& path) { return model_.last_of(attempts_.size(), path); };
+  const auto is_gone = [&](const std::string& path) {
+    const CheckpointsModel::Write* const last = last_write(path);
+    return calm_ && all_well() && (!last || model_.is_removed(*last));
+  };
+  std::vector<std::string> gone;
+  for (const auto& [path, who] : gone_)
+    if (who != rank.number && is_gone(path)) gone.push_back(path);
+  if (gone.empty()) return;
+  const std::string path = gone[random(gone.size())];
+  const CheckpointsModel::Write* const last = last_write(path);
+  const auto sight = rank.front->look(*rank.front->match(path));
+  const auto listing = rank.front->list(directory_of_all);
+  if (Schedule::dead() || last_write(path) != last || !is_gone(path)) return;
+  count(Did::looks_for_removed);
+  if (sight && sight->what == Front::Sight::local)
+    found(fmt::format("{} was removed by another rank and is to be seen by rank {}, as {}", path, rank.number, sight->path));
+  if (listing && *listing && (*listing)->names.contains(catalog::name_of(path))) found(path + " was removed by another rank and is listed");
 }
 
 bool CheckpointsWorld::write_one(RankOf& rank, const std::string& path, uint64_t round, uint64_t step) {

@@ -55,6 +55,7 @@ constexpr std::pair<Did, uint64_t> in_a_thousand[] = {
     {Did::files_closed_in_part, 30},
     {Did::files_read_to_update, 300},
     {Did::files_read_again, 2000},
+    {Did::looks_for_removed, 500},
     {Did::links_cut, 100},
     {Did::agents_stopped, 100},
     {Did::protectors_refused, 100},

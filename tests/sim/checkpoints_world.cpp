@@ -232,6 +232,7 @@ void CheckpointsWorld::check_choice() {
   expected_ = model_.must_find(keep_, lost_now_);
   if (const auto drained = newest_drained(); drained && (!expected_ || *expected_ < *drained)) expected_ = drained;
   begun_round_.reset();
+  gone_.clear();
   count(Did::begun_from_one, run_.from.has_value());
   if (!model_.promised.empty() && !expected_) count(Did::beyond_what_is_borne);
   count(Did::begun_from_plain_files, run_.from && run_.from->drained);

@@ -53,6 +53,7 @@ enum class Did : uint8_t {
   files_closed_in_part,
   files_read_to_update,
   files_read_again,
+  looks_for_removed,
   failed_by_name,
   drained,
   begun_from_plain_files,
@@ -105,6 +106,7 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "files that were closed though they could not be written",
                                             "files that were opened to be updated, and read",
                                             "files that were read again by who wrote them",
+                                            "looks for what another rank had removed",
                                             "files that failed by name",
                                             "checkpoints drained",
                                             "attempts that began with a drained checkpoint",
@@ -269,6 +271,7 @@ class CheckpointsWorld {
   bool may_remove() const { return !(calm_ && is_rolled()) && !is_of_all(); }
   void remove_one(RankOf& rank);
   void read_again(RankOf& rank, uint64_t round);
+  void look_for_removed(RankOf& rank);
   CheckpointsModel::Key name_key(const RankOf& rank, const checkpoint::LocalName& name) const;
   void read_beginning(RankOf& rank);
   void check_listing(RankOf& rank);
@@ -348,6 +351,7 @@ class CheckpointsWorld {
   std::set<std::pair<std::string, uint32_t>> numbers_;  // by run, that attempts have had
   std::vector<std::string> from_files_;
   std::set<std::pair<layout::Attempt, std::string>> removed_;  // by attempt: what ranks have removed at any time: a roll of then does not list it
+  std::map<std::string, uint32_t> gone_;                       // in this attempt, and by which rank
   std::optional<CheckpointsModel::Round> expected_, begun_round_;
   std::optional<checkpoint::Surveyor> surveyor_;
   std::vector<RankOf> job_;

@@ -239,11 +239,11 @@ Result<bool> Checkpoints::State::is_outdated_at_its_path(const std::string& path
   return !*drained || **drained < Number(run.attempt, *dropped);
 }
 
-// Of files that are protected one by one. This node may have been cut off when another one removed some: then it has no notes of that. It would show them, and what
-// is written anew would get a number of before the removal, and go with what was removed.
-void Checkpoints::State::learn_of_removals(const std::optional<std::string>& file) {
-  if (!patterns.are_single()) return;
-  const auto removed = checkpoint::removed_elsewhere(file, node, run, settings);
+// What another rank has removed of its own files is noted on its node alone. Of other files this node has a note, unless it was cut off just then. It would show them,
+// and what is written anew would get a number of before the removal, and go with what was removed. What this rank alone removes nobody is asked of.
+void Checkpoints::State::learn_of_removals(const std::optional<File>& file) {
+  if (!patterns.are_single() && (run.teams > 1 || ranks == 1 || (file && is_told_here(*file)))) return;
+  const auto removed = checkpoint::removed_elsewhere(file ? std::optional(file->path) : std::nullopt, node, run, settings);
   if (removed.empty()) return;
   const Listed here = files.listed();
   const auto noted = here.see().removed;
@@ -279,8 +279,8 @@ Status Checkpoints::State::check_none_is_missed(const File& file, const std::opt
 Result<Checkpoints::Sight> Checkpoints::State::look_for_file(const File& file, bool fetches) {
   auto here = files.newest(file.path);
   if (here && !may_be_outdated(file, *here)) return Sight{Sight::local, files.path(here->state, here->name)};
-  learn_of_removals(file.path);
-  here = patterns.are_single() ? files.newest(file.path) : here;
+  learn_of_removals(file);
+  here = files.newest(file.path);
   const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
   if (hidden && is_told_here(file)) return Sight{Sight::absent, ""};
   auto manifest = in_pool(file, here ? here->of_version() : 0);
@@ -458,7 +458,7 @@ Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File&
   if (*shared) return std::optional((*shared)->manifest);
   if (!state_->patterns.have_rank(file.named.part)) HF_TRY(state_->wait_to_see(file));
   std::lock_guard lock(state_->mutex);
-  state_->learn_of_removals(file.path);
+  state_->learn_of_removals(file);
   const auto here = state_->files.newest(file.path);
   const bool may_be_older = here && state_->may_be_outdated(file, *here);
   if (state_->patterns.have_rank(file.named.part) || (here && !may_be_older)) return std::optional<layout::Manifest>();
@@ -476,6 +476,7 @@ Status Checkpoints::remove_alone(const File& file, std::optional<LocalName>& rem
   else state_->wait_for_coming(file);
   std::lock_guard lock(state_->mutex);
   if (const auto shared = state_->remove_shared(file); !shared || *shared) return shared.status();
+  state_->learn_of_removals(file);
   auto last = state_->last_seen(file);
   if (!last) return last.status();
   if (!*last) return Status(Kind::not_found, "", ENOENT);

@@ -107,7 +107,7 @@ struct Checkpoints::State {
   Status restore_newest(const File& file, layout::Manifest manifest);
   bool is_put_back(const std::string& path);
   Result<bool> is_outdated_at_its_path(const std::string& path, std::optional<uint32_t> dropped, bool asks_anew = true);
-  void learn_of_removals(const std::optional<std::string>& file = {});  // of all
+  void learn_of_removals(const std::optional<File>& file = {});  // of all
   Result<Sight> look_locked(const File& file, bool fetches = true);
   Result<Sight> look_for_file(const File& file, bool fetches);
   Status check_none_is_missed(const File& file, const std::optional<layout::Manifest>& found) const;

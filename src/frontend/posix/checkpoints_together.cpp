@@ -39,7 +39,7 @@ Result<std::vector<Checkpoints::State::InPool>> Checkpoints::State::begun_in_poo
 
 // What ranks write together leaves nothing in the node's directory: its versions in the pool count with what is here.
 Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool written_anew, std::string* before) {
-  learn_of_removals(file.path);
+  learn_of_removals(file);
   const Listed here = files.listed();
   auto next = next_name(file, written_anew, here);
   if (!next) return next;
