@@ -13,16 +13,24 @@ namespace holdfast::checkpoint {
 
 inline constexpr const char* parts_directory = "parts";  // beside the states
 
+// How far a rank is. Until one has written all may open the file as often as they like, and truncate it: it is all one.
+enum class Taking : uint8_t {
+  opened,
+  writes,
+  written,  // and it has closed the file
+  done
+};
+
 // One such name. What it says of a file holds for one version of it.
 struct Part {
   std::string file;  // what stands for path and number; empty: whatever file of the step this rank takes no part in
   uint64_t step = 0;
   std::optional<uint32_t> rank;  // nothing: all ranks, by the word of a file that completes the checkpoint
-  bool done = false;
-  bool has_written = true;  // until a rank has, all may open the file as often as they like, and truncate it: it is all one
-  bool looks = false;       // ... and has not opened it to write alone, nor truncated it
+  Taking taking = Taking::opened;
   bool operator==(const Part&) const = default;
   bool is_of(const LocalName& name) const;
+  bool is_done() const { return taking == Taking::done; }
+  bool has_written() const { return taking >= Taking::writes; }
   Part for_name(const LocalName& name) const;  // the same said of another file
 };
 std::string encode(const Part& part);
@@ -34,11 +42,11 @@ class Parts {
   explicit Parts(const LocalFiles& files) : directory_(files.directory() + "/" + parts_directory) {}
 
   // From now on the rank takes part in the file. `ends_others`: it is done with all that are of another checkpoint, or earlier versions of this one.
-  // `looks`: it may only read it.
-  Status take(const LocalName& name, uint32_t rank, bool ends_others, bool looks = false) const;
+  Status take(const LocalName& name, uint32_t rank, bool ends_others) const;
   bool has_taken(const LocalName& name, uint32_t rank) const;
-  // It has taken part, and writes now.
+  // It has taken part, and writes now; or no process of it that is known has what it writes to open any more.
   void writes(const LocalName& name, uint32_t rank) const;
+  void closes(const LocalName& name, uint32_t rank) const;
   // ... or is done with it.
   bool has_written(const LocalName& name, uint32_t rank) const;
   // The rank writes no more of other checkpoints than that one.
@@ -52,7 +60,7 @@ class Parts {
 
  private:
   std::vector<Part> all() const;
-  void end(const Part& part) const;
+  void move(Part part, Taking to) const;
   Status put(const Part& part) const;
   void remove(const Part& part) const;
 

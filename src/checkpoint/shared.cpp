@@ -132,7 +132,7 @@ struct Heard {
       if (opener.starts_with(begins)) open_on = node;
     for (const Part& part : said.parts) {
       const bool is_meant = part.is_of(name) || (part.file.empty() && part.step == name.step);
-      if (is_meant && part.rank) (part.done ? done : at_work).insert(*part.rank);
+      if (is_meant && part.rank) (part.is_done() ? done : at_work).insert(*part.rank);
       if (is_meant && !part.rank) done_by_all = true;
     }
     if (said.lost_power) silent = node;
@@ -263,9 +263,10 @@ Result<std::vector<SharedFile>> SharedFiles::found_on(const std::vector<const ca
       return other.manifest.file_id == one.manifest.file_id && other.name.file == one.name.file && other.name.number > one.name.number;
     });
   };
-  std::vector<SharedFile> last;
-  std::copy_if(files.begin(), files.end(), std::back_inserter(last), std::not_fn(is_begun_anew));
-  return last;
+  std::vector<SharedFile> now;
+  std::copy_if(files.begin(), files.end(), std::back_inserter(now), std::not_fn(is_begun_anew));
+  for (size_t i = 0; i + 1 < now.size(); ++i) now[i].is_last = now[i].name.file != now[i + 1].name.file;
+  return now;
 }
 
 // By a record that some keepers lack.
@@ -344,12 +345,12 @@ Status put_beside(target::Target& target, const std::string& directory, const st
   return put();
 }
 
-// Ranks that have opened it to write, and may have nothing to write this time, have to be heard of under its new name as well.
+// Ranks that have opened it, and may have nothing to write this time, have to be heard of under its new name as well.
 Status say_who_has_opened(target::Target& target, const std::string& below, const LocalName& of, const LocalName& also_of) {
   Status worst;
   const std::string parts = fmt::format("{}/{}", below, parts_directory);
   for (const std::string& text : names_at(target, parts, worst))
-    if (const auto part = decode_part(text); part && part->is_of(of) && !part->has_written && !part->looks)
+    if (const auto part = decode_part(text); part && part->is_of(of) && !part->has_written())
       HF_TRY(put_beside(target, parts, encode(part->for_name(also_of))));
   return worst;
 }
@@ -395,17 +396,22 @@ bool SharedFiles::is_only_looked_at(const SharedFile& one) const {
   return !is_noted;
 }
 
-bool SharedFiles::has_been_written(const SharedFile& one) const {
-  std::vector<std::pair<std::shared_ptr<Said>, std::shared_ptr<target::Ticket>>> asked;
+SharedFiles::Written SharedFiles::who_has_written(const SharedFile& one, uint32_t rank) const {
+  std::vector<std::tuple<std::string, std::shared_ptr<Said>, std::shared_ptr<target::Ticket>>> asked;
   for (const catalog::Member* const member : in_order(one.name.file)) {
     auto said = std::make_shared<Said>();
-    asked.emplace_back(said, member->lane->submit([target = member->target, below = below_, said] { return listen(*target, below, *said); }));
+    asked.emplace_back(member->path, said,
+                       member->lane->submit([target = member->target, below = below_, said] { return listen(*target, below, *said); }));
   }
-  bool any = false;
-  for (const auto& [said, ticket] : asked)
-    any |= ticket->wait() &&
-           std::any_of(said->parts.begin(), said->parts.end(), [&](const Part& part) { return part.is_of(one.name) && part.has_written; });
-  return any;
+  const auto has_written = [&](const Part& part) { return part.is_of(one.name) && part.has_written(); };
+  const auto is_at_work = [&](const Part& part) { return part.is_of(one.name) && part.taking == Taking::writes && part.rank != rank; };
+  Written written;
+  for (const auto& [node, said, ticket] : asked) {
+    if (!ticket->wait()) continue;
+    written.by_any |= std::any_of(said->parts.begin(), said->parts.end(), has_written);
+    if (std::any_of(said->parts.begin(), said->parts.end(), is_at_work)) written.still_on = node;
+  }
+  return written;
 }
 
 Status SharedFiles::is_complete(const SharedFile& one, bool ended) const {
@@ -431,7 +437,9 @@ Status SharedFiles::is_complete(const SharedFile& one, bool ended) const {
       return Status(Kind::lost,
                     fmt::format("node {} does not answer, or was started anew, and nobody knows whether a program there had it open to write",
                                 node_of(heard.silent)));
-    if (!ended && !heard.done_by_all && !heard.is_done(rank)) return not_yet(fmt::format("rank {} has begun no other checkpoint", rank));
+    if (!one.is_last && !heard.has_heard_of(rank)) return not_yet(fmt::format("rank {} had not written it when it was truncated", rank));
+    if (!(ended && one.is_last) && !heard.done_by_all && !heard.is_done(rank))
+      return not_yet(fmt::format("rank {} has begun no other checkpoint", rank));
   }
   return {};
 }
@@ -466,6 +474,13 @@ Result<int> SharedFiles::seal_as(const SharedFile& one, const LocalName& name, c
   forget(one);
   catalog::release_growing(located);
   return lost;
+}
+
+void SharedFiles::forget_older_than(const SharedFile& one) const {
+  const auto found = find(one.name.file);
+  if (!found) return;
+  for (const SharedFile& other : *found)
+    if (other.name.number < one.name.number && !other.is_sealed && is_complete(other, false).kind() == Kind::busy) forget(other);
 }
 
 namespace {
@@ -513,9 +528,11 @@ std::string seal_one(const Run& run, const Settings& settings, const std::string
   if (one == found->end()) return "";
   if (all->is_untouched(*one)) return all->forget(*one), "";  // whoever had it open
   const Status complete = one->is_sealed ? Status() : all->is_complete(*one, ended_well);
+  if (!complete && !one->is_last) return "";  // nobody misses it
   const auto lost = complete ? all->seal(*one) : Result<int>(complete);
   if (!lost && !ended_well && lost.status().kind() == Kind::busy) return "";  // as any file that a job had open when it ended
   if (!lost) return fmt::format("{} is not whole: {}", file, lost.status().sentence());
+  all->forget_older_than(*one);
   return *lost > 0 ? degraded(file, *lost, *lost >= one->manifest.geometry.scheme.m) : "";
 }
 

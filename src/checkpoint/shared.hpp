@@ -30,6 +30,7 @@ struct SharedFile {
   std::optional<uint64_t> begun_as{};
   bool is_sealed = false;  // nobody opens it to write any more
   size_t copies = 1;       // of its record, among the nodes that were asked
+  bool is_last = true;     // else it has been truncated since, as its program sees it
 };
 
 // A new one over the nodes, and the way to one that is there. Its openers know nothing of each other: where so few nodes answer that the others would do
@@ -52,17 +53,19 @@ class SharedFiles {
   Result<std::vector<SharedFile>> find_all() const;
   // In a turn.
   Status add(const SharedFile& one) const;
-  // Nobody has it open to write, and all ranks are done with it; where the job has `ended` well all are. Kind::busy: not yet. Kind::lost: a node does not
-  // say so.
+  // Nobody has it open to write, and all ranks are done with it; where the job has `ended` well all are. Of one that is not the last all ranks have written it, or gone on
+  // without. Kind::busy: not yet. Kind::lost: a node does not say so.
   Status is_complete(const SharedFile& one, bool ended) const;
   // In a turn: it becomes a version. Also of one that somebody else has begun to seal. The number of its targets that are lost.
   Result<int> seal(const SharedFile& one) const { return seal_as(one, one.name, one.stem); }
   // The same where its program has given it another name. Where that fails it keeps its own.
   Result<int> seal_as(const SharedFile& one, const LocalName& name, const std::string& stem) const;
+  // In that turn, of those of its path: what some ranks had written before all of them truncated it becomes complete no more.
+  void forget_older_than(const SharedFile& one) const;
   // In turns of both paths, and nobody has it open: it is written under that name from here on. What ranks have said of it holds.
   Status rename(const SharedFile& one, const LocalName& name, const std::string& stem, const SharedFiles& of_goal) const;
   // In a turn, of one that is_only_looked_at(): it is empty, and becomes the version of that name. As any file that is truncated it stays the same file to
-  // whoever has it open. Who has opened it to write takes part in that as well; who has only looked does not.
+  // whoever has it open, and takes part in that as well.
   Status begin_anew(SharedFile& one, const LocalName& name) const;
   // In a turn: nothing leads to it any more. What has it open keeps it until the attempt is over.
   void forget(const SharedFile& one) const;
@@ -70,8 +73,12 @@ class SharedFiles {
   bool is_untouched(const SharedFile& one) const;
   // ... and no process that can be heard of has said that it is about to.
   bool is_only_looked_at(const SharedFile& one) const;
-  // Whether a rank that can be heard of has written to it.
-  bool has_been_written(const SharedFile& one) const;
+  // By ranks that can be heard of. `still_on`: the node of another one than `rank` that has written to it and has it open; empty: none.
+  struct Written {
+    bool by_any = false;
+    std::string still_on;
+  };
+  Written who_has_written(const SharedFile& one, uint32_t rank) const;
   // Whether this node is the one that has to look after that file.
   bool is_keeper(const std::string& file, const std::string& node) const;
 

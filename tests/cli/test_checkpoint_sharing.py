@@ -71,6 +71,33 @@ os.pwrite(fd, bytes([97 + rank]) * 500, rank * 500)
 os.close(fd)
 """
 
+# One of three: the last one writes a header alone, with its own open. Then all truncate that, and write. sys.argv[2]: "late" where the first one does not close before the others are refused.
+BEFORE = """
+import errno, os, sys, time
+def there(*names):
+    while not all(map(os.path.exists, names)): time.sleep(0.02)
+rank, late, name = int(sys.argv[1]), sys.argv[2:] == ["late"], "ck/ck.10"
+anew = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+if rank == 2:
+    fd = os.open(name, anew, 0o644)
+    os.write(fd, b"a header that is longer than a part" * 100)
+    if not late: os.close(fd)
+    open("written", "w").close()
+there("written")
+if late and rank < 2:
+    try: os.open(name, anew, 0o644)
+    except OSError as failed: open(f"refused.{rank}", "w").write(errno.errorcode[failed.errno])
+if late:
+    there("refused.0", "refused.1")
+    if rank == 2: os.close(fd), open("closed", "w").close()
+    there("closed")
+fd = os.open(name, anew, 0o644)
+open(f"open.{rank}", "w").close()
+there("open.0", "open.1", "open.2")
+os.pwrite(fd, bytes([97 + rank]) * 500, rank * 500)
+os.close(fd)
+"""
+
 
 class CheckpointSharing(CheckpointTest):
     def setUp(self):
@@ -200,6 +227,19 @@ class CheckpointSharing(CheckpointTest):
         self.assertEqual(self.states(), {10: "whole"})
         self.holdfast("checkpoints", "--drain", "10")
         self.assertEqual(self.read("ck/ck.10"), "".join(c * 500 for c in "abc"))
+
+    def test_what_one_has_written_before_is_gone_when_all_truncate_it(self):
+        with open(self.path("before.py"), "w") as file:
+            file.write(BEFORE)
+        for late in ("", "late"):
+            for name in ("ck/ck.10", "written", "open.0", "open.1", "open.2"):
+                if os.path.exists(self.path(name)):
+                    os.unlink(self.path(name))
+            done = self.job(self.at_once(f"{sys.executable} before.py $RANK {late}", 3), ranks=3, pattern=SHARED)
+            self.holdfast("checkpoints", "--drain", "10")
+            self.assertEqual(self.read("ck/ck.10"), "".join(c * 500 for c in "abc"))
+        self.assertEqual([self.read(f"refused.{rank}") for rank in (0, 1)], ["EBUSY"] * 2)
+        self.assertIn("has written to it, and has it open: to truncate it now would take that from it", done.stderr)
 
     def test_it_is_whole_while_the_job_runs_when_all_have_begun_another(self):
         script = f"""for step in 10 20; do {sys.executable} part.py ck/ck.$step $RANK 3 0; done

@@ -56,12 +56,10 @@ class EachByItself : public OpenedByRanks {
   void close(uint32_t rank, const Front::Shared& shared) { fronts[rank]->shared_closed(shared, true, true); }
   std::string text_of(const Front::Shared& shared) { return text_at(locate_shared(shared.manifest, settings)); }
   void write_by_both(const std::string& path, const std::string& text) {
-    for (const uint32_t rank : {0, 1}) {
-      const auto shared = open(rank, path, O_WRONLY | O_CREAT | O_TRUNC);
-      put(rank, shared, text);
-      close(rank, shared);
-    }
+    const Front::Shared shared[] = {open(0, path, anew), open(1, path, anew)};
+    for (const uint32_t rank : {0, 1}) put(rank, shared[rank], text), close(rank, shared[rank]);
   }
+  static constexpr int anew = O_WRONLY | O_CREAT | O_TRUNC;
   std::vector<SharedFile> records() { return *SharedFiles::look(run, settings)->find_all(); }
   const std::string path = "/data/ck.5", next = "/data/ck.6";
 };
@@ -180,7 +178,6 @@ TEST_F(EachByItself, what_is_written_anew_after_a_look_is_later_than_what_was_wr
 // Programs make the file first, or look whether they may write it, and then all ranks open it. Who had opened it already began another version, where it truncated the file.
 // So each of two versions had some ranks' bytes, and one of them was whole without a word.
 TEST_F(EachByItself, who_has_written_nothing_may_truncate_it_once_more) {
-  constexpr int anew = O_WRONLY | O_CREAT | O_TRUNC;
   const auto both_meet = [&](const std::string& slot, const LocalName& first) {
     const Front::Shared shared[] = {open(0, slot, anew), open(1, slot, anew)};
     for (const uint32_t rank : {0, 1}) {
@@ -204,7 +201,6 @@ TEST_F(EachByItself, who_has_written_nothing_may_truncate_it_once_more) {
 
 // A rank that has opened it, and had nothing to write this time, does not meet those of the time before.
 TEST_F(EachByItself, who_truncates_what_others_have_written_begins_another_one) {
-  constexpr int anew = O_WRONLY | O_CREAT | O_TRUNC;
   const auto first = open(0, path, anew);
   put(0, first, "first"), close(0, first);
   close(1, open(1, path, anew));
@@ -348,7 +344,67 @@ TEST_F(EachByItself, who_is_about_to_write_to_it_is_joined) {
   protect();
   const auto updates = open(1, path);
   EXPECT_TRUE(fronts[1]->shared_written(updates).ok());
-  EXPECT_EQ(open(0, path, O_WRONLY | O_CREAT | O_TRUNC).name, updates.name);
+  EXPECT_EQ(fronts[0]->open_shared(file(0, path), anew, 0644).status().to_errno(), EBUSY) << "what it writes would be gone natively";
+  EXPECT_EQ(open(0, path, O_WRONLY | O_CREAT).name, updates.name);
+}
+
+// One rank has written the file alone, and closed it. Then all truncate it and write it anew. Those that had not written it joined the version of before, and the other one began
+// another: each had some ranks' bytes, and one was whole without a word. docs/decisions/0107
+class WrittenByOneBefore : public EachByItself, public ::testing::WithParamInterface<uint32_t> {
+ protected:
+  WrittenByOneBefore() {
+    const auto before = open(GetParam(), path, anew);
+    put(GetParam(), before, "zzz"), close(GetParam(), before);
+    number = before.name.number;
+  }
+  uint32_t number = 0;
+};
+
+TEST_P(WrittenByOneBefore, who_truncates_it_then_meets_in_another_one) {
+  const Front::Shared shared[] = {open(0, path, anew), open(1, path, anew)};
+  for (const uint32_t rank : {0, 1}) {
+    EXPECT_EQ(shared[rank].name, shared[0].name);
+    EXPECT_GT(shared[rank].name.number, number);
+    put(rank, shared[rank], "new"), close(rank, shared[rank]);
+  }
+  EXPECT_EQ(text_of(shared[0]), "new");
+}
+
+TEST_P(WrittenByOneBefore, so_do_those_that_have_written_another_one_meanwhile) {
+  write_by_both(next, "next");
+  protect();
+  const Front::Shared shared[] = {open(0, path, anew), open(1, path, anew)};
+  EXPECT_EQ(shared[1].name, shared[0].name);
+  for (const uint32_t rank : {0, 1}) put(rank, shared[rank], "new"), close(rank, shared[rank]);
+  write_by_both(next, "after");
+  protect();
+  EXPECT_EQ(whole(), (std::vector<uint64_t>{6, 5})) << "the next one was whole before";
+}
+
+TEST_P(WrittenByOneBefore, who_only_opens_it_after_a_truncation_meets_there) {
+  const auto one = open(GetParam(), path, anew), other = open(1 - GetParam(), path, O_WRONLY);
+  EXPECT_EQ(other.name, one.name);
+}
+
+TEST_P(WrittenByOneBefore, who_has_it_open_since_before_is_told) {
+  const auto idle = open(1 - GetParam(), path, O_WRONLY);
+  const auto one = open(GetParam(), path, anew);
+  EXPECT_GT(one.name.number, idle.name.number);
+  EXPECT_EQ(fronts[1 - GetParam()]->shared_written(idle).status().to_errno(), ESTALE) << "natively it would write to what was truncated";
+}
+
+INSTANTIATE_TEST_SUITE_P(By, WrittenByOneBefore, ::testing::Values(0, 1),
+                         [](const auto& info) { return info.param == 0 ? "the_first" : "the_last"; });
+
+// Natively what the other one has written is gone, and what it writes from now on is there.
+TEST_F(EachByItself, who_truncates_what_another_one_writes_is_refused) {
+  const auto one = open(0, path, anew);
+  EXPECT_EQ(open(1, path, anew).name, one.name) << "it has written nothing yet";
+  put(0, one, "first");
+  const auto refused = fronts[1]->open_shared(file(1, path), anew, 0644);
+  EXPECT_EQ(refused.status().to_errno(), EBUSY);
+  EXPECT_NE(refused.status().sentence().find("a rank on n1 has written to it, and has it open"), std::string::npos) << refused.status().sentence();
+  close(0, one);
 }
 
 class ByMpi : public OpenedByRanks {

@@ -20,14 +20,22 @@ bool CheckpointsWorld::write_shared(RankOf& rank, const std::string& path, uint6
   const auto file = rank.front->match(path);
   if (!file) return found(path + " is no checkpoint"), false;
   std::optional<Front::Shared> before;
+  // No slot is written anew before the round before is over: natively both would be in one file.
+  const auto last = naming_ == Naming::shared_slots ? of_all_.find({attempts_.size(), round - 1}) : of_all_.end();
+  if (last != of_all_.end() && !wait_for_all([&] { return last->second.ranks.size() == ranks_; })) return false;
+  if (!write_before(rank, *file, all)) return false;
   if (!all.looks) all.looks = one_in(5);
   if (*all.looks && !look_first(rank, *file, all, before)) return false;
-  const auto shared = rank.front->open_shared(*file, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  // Who truncates it waits for the others before it writes. Or the first one alone does, and the others open it then, some when others have closed it.
+  if (!all.truncated_by_one) all.truncated_by_one = !*all.looks && one_in(2);
+  const bool truncates = !*all.truncated_by_one || rank.number == 0;
+  if (!truncates && !wait_for_all([&] { return all.opened > 0; })) return false;
+  const auto shared = rank.front->open_shared(*file, O_WRONLY | O_CREAT | (truncates ? O_TRUNC : 0), 0644);
   if (Schedule::dead()) return false;
   if (before) rank.front->shared_closed(*before, true, !shared);
   if (Schedule::dead()) return false;
   ++all.opened;
-  if (*all.looks && shared && !wait_for_all([&] { return all.opened == ranks_; })) return false;
+  if (!*all.truncated_by_one && shared && !wait_for_all([&] { return all.opened == ranks_; })) return false;
   if (!shared) {
     if (all_well()) found(fmt::format("{} cannot be opened: {}", path, shared.status().sentence()));
     return false;
@@ -42,6 +50,27 @@ bool CheckpointsWorld::write_shared(RankOf& rank, const std::string& path, uint6
   rank.front->shared_closed(*shared, written.ok(), true);
   if (!written && !Schedule::dead() && all_well()) found(fmt::format("{} cannot be written: {}", path, written.sentence()));
   return written.ok() && !Schedule::dead();
+}
+
+// One rank alone. Then it is truncated, and nobody ever sees that. A program that does so does it each time.
+bool CheckpointsWorld::write_before(RankOf& rank, const Front::File& file, OfAll& all) {
+  if (!writes_before_) writes_before_ = ranks_ > 1 && one_in(5);
+  if (!*writes_before_) return true;
+  if (!all.written_before_by) all.written_before_by = uint32_t(random(ranks_));
+  if (rank.number != *all.written_before_by) return wait_for_all([&] { return all.is_written_before; });
+  const auto shared = rank.front->open_shared(file, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  if (Schedule::dead()) return false;
+  if (!shared && all_well()) found(fmt::format("{} cannot be opened before: {}", file.path, shared.status().sentence()));
+  if (!shared) return false;
+  Status written = rank.front->shared_written(*shared).status();
+  if (written && !Schedule::dead())
+    written = write_own_part(rank, checkpoint::locate_shared(shared->manifest, durable()), Bytes(3000, std::byte(0xee)), durable());
+  if (Schedule::dead()) return false;
+  rank.front->shared_closed(*shared, written.ok(), true);
+  if (Schedule::dead()) return false;
+  if (!written && all_well()) found(fmt::format("{} cannot be written before: {}", file.path, written.sentence()));
+  count(Did::written_before, written.ok());
+  return all.is_written_before = written.ok();
 }
 
 // Programs make the file first, or look whether they may write it. Then all ranks truncate it, before any of them writes.

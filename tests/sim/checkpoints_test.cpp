@@ -96,7 +96,8 @@ constexpr std::pair<Did, uint64_t> renamed_in_a_thousand[] = {
 
 // Of one file of all ranks. A job that dies leaves its last step unsaid here as well.
 constexpr std::pair<Did, uint64_t> shared_in_a_thousand[] = {
-    {Did::checkpoints_whole, 1000}, {Did::begun_from_one, 500}, {Did::files_read, 500}, {Did::files_shared, 3000}, {Did::ranks_killed, 800},
+    {Did::checkpoints_whole, 1000}, {Did::begun_from_one, 500}, {Did::files_read, 500},
+    {Did::files_shared, 3000},      {Did::ranks_killed, 800},   {Did::written_before, 300},
 };
 
 // Of files that are protected one by one: what is called whole there is a version of one.

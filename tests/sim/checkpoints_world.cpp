@@ -292,7 +292,8 @@ uint64_t CheckpointsWorld::step_of(uint64_t round) const {
 void CheckpointsWorld::start_ranks() {
   job_.clear();
   const uint32_t before = ranks_;
-  if (one_in(4)) ranks_ = 1 + uint32_t(random(3));
+  const uint32_t fewest = writes_before_.value_or(false) ? 2 : 1;  // of one rank alone that would be a version
+  if (one_in(4)) ranks_ = fewest + uint32_t(random(4 - fewest));
   if (run_.from && ranks_ != before) count(Did::other_rank_counts);
   const auto patterns = checkpoint::Patterns::parse(settings_.checkpoint);
   for (uint32_t rank = 0; rank < ranks_; ++rank) {

@@ -54,6 +54,7 @@ enum class Did : uint8_t {
   files_read_to_update,
   files_read_again,
   looks_for_removed,
+  written_before,
   failed_by_name,
   drained,
   begun_from_plain_files,
@@ -107,6 +108,7 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "files that were opened to be updated, and read",
                                             "files that were read again by who wrote them",
                                             "looks for what another rank had removed",
+                                            "files of all ranks that one rank had written before",
                                             "files that failed by name",
                                             "checkpoints drained",
                                             "attempts that began with a drained checkpoint",
@@ -257,6 +259,7 @@ class CheckpointsWorld {
   bool write_and_rename(RankOf& rank, const Front::File& file, uint64_t number);
   bool write_and_move(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
   struct OfAll;
+  bool write_before(RankOf& rank, const Front::File& file, OfAll& all);
   bool look_first(RankOf& rank, const Front::File& file, OfAll& all, std::optional<Front::Shared>& before);
   bool write_shared(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
   Status write_own_part(const RankOf& rank, const catalog::Located& located, const Bytes& content, const Settings& durable,
@@ -359,7 +362,9 @@ class CheckpointsWorld {
     uint64_t number = 0;       // the write's
     std::set<uint32_t> ranks;  // that have written their parts
     // Of ranks that open it each by itself: whether they open it once before, and how many have done so, and have opened it to write.
-    std::optional<bool> looks;
+    std::optional<bool> looks, truncated_by_one;
+    std::optional<uint32_t> written_before_by;
+    bool is_written_before = false;
     uint32_t looked = 0, opened = 0;
     // Of ranks that open it together: what the first has begun, whether it was refused, how many have closed it, and what came of that.
     std::optional<Front::Together> begun;
@@ -371,6 +376,7 @@ class CheckpointsWorld {
     std::optional<bool> is_version;
   };
   std::map<CheckpointsModel::Round, OfAll> of_all_;
+  std::optional<bool> writes_before_;
   std::vector<ProtectorOf> protectors_;
   std::vector<std::vector<InodePtr>> old_disks_;  // by node, with what each held by the model
   std::vector<std::vector<std::set<std::string>>> old_held_;

@@ -139,12 +139,12 @@ class SharedWorld {
       job_[rank].node = int((rank + run_.attempt.number) % site_.disks.size());
       job_[rank].front = Front::make(settings_, *patterns, run_, {rank, ranks_, site_.disks[size_t(job_[rank].node)].address});
     }
-    const bool mixes = one_in(2);
+    mixes_ = one_in(2);
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
-      job_[rank].process = schedule_.add([this, rank, mixes] {
+      job_[rank].process = schedule_.add([this, rank] {
         job_[rank].ended_well = true;
         for (uint64_t round = 1; round <= rounds_of_attempt && job_[rank].ended_well; ++round) {
-          job_[rank].ended_well = write(rank, round, mixes && rank > 0 ? O_CREAT : O_CREAT | O_TRUNC);
+          job_[rank].ended_well = write(rank, round, mixes_ && rank > 0 ? O_CREAT : O_CREAT | O_TRUNC);
           if (job_[rank].ended_well && one_in(2)) job_[rank].ended_well = look_to_update(rank, slots_ ? round : 1 + random(round));
         }
       });
@@ -154,7 +154,8 @@ class SharedWorld {
     }
   }
 
-  // Its own part. In slots a rank waits for the others, or nobody could say which of its rounds is which; and who does not truncate the file, for who does.
+  // Its own part. In slots a rank waits for the others, or nobody could say which of its rounds is which; and who does not truncate the file, for who does. Where all truncate
+  // it they wait for each other before they write.
   bool write(uint32_t rank, uint64_t round, int flags) {
     Front& front = *job_[rank].front;
     const auto others = [&](uint64_t of) -> std::set<uint32_t>& { return closed_[{run_.attempt.number, of}]; };
@@ -169,6 +170,12 @@ class SharedWorld {
     const auto shared = front.open_shared(*front.match(path_of(step)), O_WRONLY | flags, 0644);
     if (Schedule::dead()) return false;
     if (!shared) return refused(fmt::format("rank {} cannot open step {}: {}", rank, step, shared.status().sentence()));
+    auto& opened = opened_[{run_.attempt.number, round}];
+    opened.insert(rank);
+    while ((flags & O_TRUNC) && !mixes_ && opened.size() < ranks_) {
+      Schedule::yield(true);
+      if (Schedule::dead() || faults_ > 0) return false;
+    }
     Status written = front.shared_written(*shared).status();
     if (written && !Schedule::dead()) written = write_pieces(*shared, rank, round);
     if (Schedule::dead()) return false;
@@ -322,14 +329,14 @@ class SharedWorld {
   layout::Scheme scheme_;
   checkpoint::Run run_{.id = "00000000000000ab", .attempt = 0, .from = {}, .nodes = {}};
   uint32_t ranks_ = 1;
-  bool slots_ = false, wipes_ = false, calm_ = false, over_ = false;
+  bool slots_ = false, wipes_ = false, mixes_ = false, calm_ = false, over_ = false;
   uint64_t faults_ = 0;
   std::vector<RankOf> job_;
   std::vector<int> protectors_;
   std::set<int> lost_;
-  std::map<std::pair<uint32_t, uint64_t>, std::set<uint32_t>> closed_;  // by attempt and round: ranks
-  std::map<std::tuple<uint32_t, uint64_t, uint32_t>, uint64_t> names_;  // the round, by attempt, step and number of a version
-  std::map<std::pair<uint32_t, uint64_t>, uint64_t> rounds_;            // the same, of the version that is whole
+  std::map<std::pair<uint32_t, uint64_t>, std::set<uint32_t>> opened_, closed_;  // by attempt and round: ranks
+  std::map<std::tuple<uint32_t, uint64_t, uint32_t>, uint64_t> names_;           // the round, by attempt, step and number of a version
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> rounds_;                     // the same, of the version that is whole
   std::optional<uint64_t> newest_;
   std::optional<std::pair<uint32_t, uint64_t>> promised_;
   std::string failure_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
 #include "catalog/environment.hpp"
 #include "checkpoint/ahead.hpp"
@@ -22,6 +23,10 @@ std::atomic<int> shared_opens{0};
 namespace {
 
 constexpr size_t content_at_once = 4 << 20;
+
+Status truncated_since(const std::string& file) {
+  return Status(Kind::stale, file + ": another rank has truncated it since it was opened, and others had written to it: open it again", ESTALE);
+}
 
 mode_t mode_of_new(mode_t mode) { return mode & 0777 & ~target::umask_of_this_process(); }
 
@@ -47,15 +52,22 @@ Status Checkpoints::State::begin_looked_at_anew(const File& file, std::vector<Sh
   return {};
 }
 
-// The ranks of one checkpoint meet in one version. The first that opens the file begins it, and the others' opens find it, also those that truncate. A rank
-// that has taken part in all that there are begins another one where it truncates, and goes on with the last where it does not. While nobody has written to the last
-// one that is nothing anew: programs make a file first, or look whether they may write it.
-const SharedFile* Checkpoints::State::one_to_join(const std::vector<SharedFile>& found, int flags, const SharedFiles& all) const {
-  for (const SharedFile& one : found)
-    if (!parts.has_taken(one.name, rank)) return &one;
+// As natively every open is of what the file is now: the ranks of one checkpoint meet in the last version. While nobody has written to it truncating it is nothing anew:
+// programs make a file first, or look whether they may write it, or all ranks truncate it. Else a truncation begins another one. docs/decisions/0107
+Result<const SharedFile*> Checkpoints::State::one_to_join(const std::vector<SharedFile>& found, int flags, const SharedFiles& all) const {
   if (found.empty()) return nullptr;
-  const SharedFile& last = found.back();
-  return (flags & O_TRUNC) && (parts.has_written(last.name, rank) || all.has_been_written(last)) ? nullptr : &last;
+  const SharedFile* const last = &found.back();
+  if (!(flags & O_TRUNC)) return last;
+  if (parts.has_written(last->name, rank)) return nullptr;
+  const auto written = all.who_has_written(*last, rank);
+  if (!written.still_on.empty())
+    return Status(
+        Kind::busy,
+        fmt::format("{}: a rank on {} has written to it, and has it open: to truncate it now would take that from it; let all ranks open it "
+                    "before one of them writes (a barrier in between), or truncate it by one rank alone",
+                    last->name.file, parse_node_path(written.still_on).node),
+        EBUSY);
+  return written.by_any ? nullptr : last;
 }
 
 // Nobody else opens it meanwhile. `is_written`: versions of it are, and this one is not to begin with what they hold.
@@ -95,7 +107,7 @@ Status Checkpoints::State::take_part(const SharedFile& file, bool may_only_read,
   const LocalName& name = file.name;
   HF_TRY(files.opened(name, who()));
   const bool is_first = !parts.has_taken(name, rank);
-  HF_TRY(may_only_read ? parts.take(name, rank, false, true) : is_noted ? writes_shared(name, is_first) : begins_shared(name, is_first));
+  HF_TRY(may_only_read ? parts.take(name, rank, false) : is_noted ? writes_shared(name, is_first) : begins_shared(name, is_first));
   OpenShared& one = open_shared[file.manifest.file_id];
   if (one.process != ::getpid()) one = {name, ::getpid(), 0, false, true, false, false};
   goes_by(one, name);
@@ -134,9 +146,20 @@ Result<LocalName> Checkpoints::State::begins_to_write(const Shared& shared, bool
     if (files.hidden_number(shared.name.file).value_or(0) >= shared.name.number) return shared.name;
     return Status(Kind::stale, shared.name.file + ": has become a version, or was given up or renamed, since it was opened: open it again", ESTALE);
   }
+  if (one->name != found->back().name) return truncated_since(shared.name.file);
   HF_TRY(writes_shared(one->name, true));
   if (is_known) HF_TRY(files.opened(one->name, who()));
   return one->name;
+}
+
+// Before a rank's first write to what it has opened to write.
+Status Checkpoints::State::check_is_last(const Shared& shared) const {
+  const auto all = SharedFiles::look(run, settings);
+  const auto found = all ? all->find(shared.name.file) : Result<std::vector<SharedFile>>(all.status());
+  if (!found) return found.status();
+  const auto is_it = [&](const SharedFile& one) { return one.manifest.file_id == shared.manifest.file_id; };
+  const auto one = std::find_if(found->begin(), found->end(), is_it);
+  return one == found->end() || one + 1 == found->end() ? Status() : truncated_since(shared.name.file);
 }
 
 // A child, or an image after an exec, is not known: what its rank has said holds for it.
@@ -146,6 +169,7 @@ Result<LocalName> Checkpoints::shared_written(const Shared& shared) {
   State::OpenShared* const known = found != state_->open_shared.end() && found->second.process == ::getpid() ? &found->second : nullptr;
   if (known && known->has_written) return known->name;
   const bool is_noted = known ? known->is_noted : !shared.may_stay_so && state_->parts.has_taken(shared.name, state_->rank);
+  if (is_noted) HF_TRY(state_->check_is_last(shared));
   auto name = is_noted ? Result<LocalName>(known ? known->name : shared.name) : state_->begins_to_write(shared, known);
   if (!name) return name;
   state_->parts.writes(*name, state_->rank);
@@ -172,8 +196,10 @@ Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags
   std::erase_if(*found, [](const SharedFile& one) { return one.is_sealed; });
   if (!found->empty() && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
   if (flags & O_TRUNC) HF_TRY(state_->begin_looked_at_anew(file, *found, *all));
-  const SharedFile* const there = state_->one_to_join(*found, flags, *all);
-  const auto one = there ? Result<SharedFile>(*there) : state_->make_shared(file, !found->empty(), flags, mode, *all);
+  const auto there = state_->one_to_join(*found, flags, *all);
+  if (!there) return there.status();
+  if (!*there && !found->empty()) all->forget_older_than(found->back());
+  const auto one = *there ? Result<SharedFile>(**there) : state_->make_shared(file, !found->empty(), flags, mode, *all);
   if (!one) return one.status();
   const bool may_only_read = one->begun_as && (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC);
   const bool is_noted = !one->begun_as || (flags & O_TRUNC);
@@ -298,6 +324,7 @@ void Checkpoints::shared_closed(const Shared& shared, bool arrived, bool last, b
   }
   if (!last || failed) return;  // what has not arrived is nobody's: the file is torn
   if (is_known) state_->open_shared.erase(found);
+  state_->parts.closes(name, state_->rank);
   state_->files.no_longer(name, state_->who());
   if (only_read && alone) state_->give_up_untouched(name);
 }
@@ -305,7 +332,7 @@ void Checkpoints::shared_closed(const Shared& shared, bool arrived, bool last, b
 void Checkpoints::shared_ended() {
   std::lock_guard lock(state_->mutex);
   for (const auto& [id, one] : state_->open_shared)
-    if (one.process == ::getpid() && !one.failed) state_->files.no_longer(one.name, state_->who());
+    if (one.process == ::getpid() && !one.failed) state_->parts.closes(one.name, state_->rank), state_->files.no_longer(one.name, state_->who());
 }
 
 Result<uint64_t> Checkpoints::State::size_of(const Shared& shared) const {

@@ -200,7 +200,9 @@ struct Checkpoints::State {
   // Of a file that is written on the nodes' targets; see Checkpoints::open_shared.
   bool any_shared() const;
   Status begin_looked_at_anew(const File& file, std::vector<checkpoint::SharedFile>& found, const checkpoint::SharedFiles& all);
-  const checkpoint::SharedFile* one_to_join(const std::vector<checkpoint::SharedFile>& found, int flags, const checkpoint::SharedFiles& all) const;
+  Result<const checkpoint::SharedFile*> one_to_join(const std::vector<checkpoint::SharedFile>& found, int flags,
+                                                    const checkpoint::SharedFiles& all) const;
+  Status check_is_last(const Shared& shared) const;
   Result<checkpoint::SharedFile> make_shared(const File& file, bool is_written, int flags, mode_t mode, const checkpoint::SharedFiles& all);
   Status take_part(const checkpoint::SharedFile& one, bool may_only_read, bool is_noted);
   Status begins_shared(const LocalName& name, bool is_first);

@@ -19,8 +19,9 @@ class PartsOfNode : public ::testing::Test {
 };
 
 TEST(PartNames, are_read_as_they_were_written) {
-  for (const Part& part : {Part{"00ff-3", 7, 2, true}, Part{"00ff-3", 7, {}, true}, Part{"", 7, 0, true}, Part{"00ff-3", 0, 9, false}})
-    EXPECT_EQ(decode_part(encode(part)), part) << encode(part);
+  for (const Taking taking : {Taking::opened, Taking::writes, Taking::written, Taking::done})
+    for (const Part& part : {Part{"00ff-3", 7, 2, taking}, Part{"00ff-3", 7, {}, taking}, Part{"", 7, 0, taking}})
+      EXPECT_EQ(decode_part(encode(part)), part) << encode(part);
   for (const char* const other : {"", "x", "a.1.2.over", "a.x.2.in", "a.1.x.in", "a.1.2.3.in", "a.1.-2.in"})
     EXPECT_FALSE(decode_part(other)) << other;
 }
@@ -38,6 +39,26 @@ TEST_F(PartsOfNode, a_rank_is_done_with_a_file_when_it_begins_another_checkpoint
   EXPECT_TRUE(parts_.has_taken(file_of(1), 1));
   ASSERT_TRUE(parts_.take(file_of(1), 1, true).ok());
   EXPECT_TRUE(parts_.any_at_work(file_of(1))) << "it has come back";
+}
+
+TEST_F(PartsOfNode, a_rank_has_written_until_another_version_is_begun) {
+  const auto names = [&] { return *catalog::list_directory(files_.directory() + "/" + parts_directory); };
+  ASSERT_TRUE(parts_.take(file_of(1), 0, true).ok());
+  EXPECT_FALSE(parts_.has_written(file_of(1), 0));
+  parts_.closes(file_of(1), 0);
+  EXPECT_FALSE(parts_.has_written(file_of(1), 0)) << "it has written nothing";
+  parts_.writes(file_of(1), 0);
+  for (int times = 0; times < 2; ++times) {
+    EXPECT_TRUE(parts_.has_written(file_of(1), 0));
+    EXPECT_EQ(names().size(), 1u);
+    parts_.closes(file_of(1), 0);
+    ASSERT_TRUE(parts_.take(file_of(1), 0, true).ok());
+  }
+  parts_.begins(2, 0);
+  ASSERT_TRUE(parts_.take(file_of(1), 0, true).ok()) << "it has come back";
+  EXPECT_TRUE(parts_.has_written(file_of(1), 0));
+  EXPECT_TRUE(parts_.any_at_work(file_of(1)));
+  EXPECT_FALSE(parts_.has_written(file_of(1, 2), 0));
 }
 
 TEST_F(PartsOfNode, a_later_version_of_a_slot_ends_the_one_before) {
