@@ -97,6 +97,7 @@ void CheckpointsWorld::remove_one(RankOf& rank) {
   const std::string path = *std::next(rank.paths.begin(), long(random(rank.paths.size())));
   const auto file = rank.front->match(path);
   if (!file) return;
+  gone_.erase(path);    // what was written since an earlier removal is there until it is done
   model_.remove(path);  // also where the call fails: some node may have the note
   const Status gone = rank.front->remove(*file);
   if (gone.kind() == Kind::not_found && rank.front->shows_plain(*file)) (void)catalog::unlink_file(path);  // as the doors do

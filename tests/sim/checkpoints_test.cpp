@@ -96,8 +96,7 @@ constexpr std::pair<Did, uint64_t> renamed_in_a_thousand[] = {
 
 // Of one file of all ranks. A job that dies leaves its last step unsaid here as well.
 constexpr std::pair<Did, uint64_t> shared_in_a_thousand[] = {
-    {Did::checkpoints_whole, 1000}, {Did::begun_from_one, 500}, {Did::files_read, 500},
-    {Did::files_shared, 3000},      {Did::ranks_killed, 800},   {Did::written_before, 300},
+    {Did::checkpoints_whole, 1000}, {Did::begun_from_one, 500}, {Did::files_read, 500}, {Did::files_shared, 3000}, {Did::ranks_killed, 800},
 };
 
 // Of files that are protected one by one: what is called whole there is a version of one.
@@ -135,7 +134,9 @@ TEST(Checkpoints, renamed_ones_are_found_under_their_last_names) {
 }
 
 TEST(Checkpoints, shared_ones_are_found_with_the_bytes_of_all_ranks) {
-  run_all(CheckpointsWorld::Family::shared, "Checkpoints.shared_*", shared_in_a_thousand);
+  std::vector<std::pair<Did, uint64_t>> least(std::begin(shared_in_a_thousand), std::end(shared_in_a_thousand));
+  least.emplace_back(Did::written_before, 300);
+  run_all(CheckpointsWorld::Family::shared, "Checkpoints.shared_*", least);
 }
 
 TEST(Checkpoints, together_written_ones_are_found_with_the_bytes_of_all_ranks) {

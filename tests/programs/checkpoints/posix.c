@@ -66,6 +66,16 @@ static void write_by(int flags, int step, int as_step) {
   CHECK(close(fd) == 0);
 }
 
+/* Each truncates it, before any of them writes. */
+static void write_by_all(int step) {
+  const int fd = open(name(step), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  CHECK(fd >= 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (fd < 0) return;
+  write_rows(fd, step);
+  CHECK(close(fd) == 0);
+}
+
 /* Rank 0's part is done before the others begin. */
 static void after_rank_0(void (*part)(int first, int step), int step) {
   if (rank == 0) part(1, step);
@@ -79,7 +89,8 @@ static void by_stream(int first, int step) { write_stream(first ? "w" : "r+", st
 static void write_step(int step, const char* how) {
   if (strcmp(how, "first") == 0) after_rank_0(by_descriptor, step);
   else if (strcmp(how, "stdio") == 0) after_rank_0(by_stream, step);
-  else write_by(strcmp(how, "create") == 0 ? O_WRONLY | O_CREAT : O_WRONLY | O_CREAT | O_TRUNC, step, step);
+  else if (strcmp(how, "create") == 0) write_by(O_WRONLY | O_CREAT, step, step);
+  else write_by_all(step);
 }
 
 /* All of it, by each rank. -1: there is none. */
@@ -127,7 +138,7 @@ static void late(void) {
   const int is_last = rank == ranks - 1;
   for (int step = 1; step <= 2; ++step) {
     if (is_last) sleep(2);
-    write_by(O_WRONLY | O_CREAT | O_TRUNC, step, step);
+    write_by(O_WRONLY | O_CREAT, step, step);
   }
   MPI_Barrier(MPI_COMM_WORLD);
   CHECK(read_step(1, 1) == 0);
@@ -145,6 +156,7 @@ static void torn(void) {
   write_step(1, "trunc");
   MPI_Barrier(MPI_COMM_WORLD);
   const int fd = open(name(2), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  MPI_Barrier(MPI_COMM_WORLD);
   write_rows(fd, 2);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank != ranks - 1) CHECK(close(fd) == 0);

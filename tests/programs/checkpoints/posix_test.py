@@ -58,7 +58,7 @@ def however_they_open_it(case):
 
 
 def a_late_rank_goes_on_with_the_file(case):
-    """It truncates the file as the others did. By itself the program would lose what they have written."""
+    """When all others have closed it."""
     wanted = native(case, "run", "2", "0", "create")
     case.job(program(case), "late", pattern=PATTERN)
     case.expect("checkpoints", states(case), {1: "superseded", 2: "whole"})
