@@ -1,6 +1,7 @@
 #include "checkpoint/choice.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -48,20 +49,42 @@ std::optional<bool> is_before_by_place(const FileOf& files, const FileOf& others
   return {};
 }
 
-// By the first place that both have. One that is not whole may lack the first of all, or have none in common with another.
-bool was_written_before(const Checkpoint& a, const Checkpoint& b) {
-  if (const auto before = is_before_by_place(last_files(a), last_files(b))) return *before;
-  return is_before_by_place(last_files_or_beside(a), last_files_or_beside(b)).value_or(false);
+using Places = std::set<uint32_t>;
+
+FileOf at_places(FileOf files, const Places& places) {
+  std::erase_if(files, [&](const auto& file) { return !places.contains(file.first); });
+  return files;
 }
 
-// Of one attempt: each place's files come from one node.
-bool has_one_writer_for_each_place(List::const_iterator begin, List::const_iterator end) {
-  std::map<uint32_t, std::string> writers;
+// A file of all ranks has the node that stands for all, whichever rank has begun it.
+std::optional<bool> is_before_by_file(const Checkpoint& a, const Checkpoint& b) {
+  for (const auto& [place, file] : a.files) {
+    const auto other = b.files.find(place);
+    if (other == b.files.end() || other->second.written_on() != file.written_on()) continue;
+    const uint64_t of_a = file.version.written, of_b = other->second.version.written;
+    if (of_a && of_b && of_a != of_b) return of_a < of_b;
+  }
+  return {};
+}
+
+// By the first of these places that both have. One that is not whole may lack the first of all, or have none in common with another.
+bool was_written_before(const Checkpoint& a, const Checkpoint& b, const Places& places) {
+  if (const auto before = is_before_by_place(at_places(last_files(a), places), at_places(last_files(b), places))) return *before;
+  if (const auto before = is_before_by_place(at_places(last_files_or_beside(a), places), at_places(last_files_or_beside(b), places))) return *before;
+  return is_before_by_file(a, b).value_or(false);
+}
+
+// Of one attempt: those whose files come from one node. What several nodes have counted says nothing together. Of a file that different ranks write in turn, which completes
+// each checkpoint, that is so; the checkpoint's other files say which was written first.
+Places places_of_one_writer(List::const_iterator begin, List::const_iterator end) {
+  std::map<uint32_t, std::set<std::string>> writers;
   for (auto one = begin; one != end; ++one)
-    for (const auto& [place, file] : one->files) {
-      if (writers.try_emplace(who_wrote(file), file.written_on()).first->second != file.written_on()) return false;
-    }
-  return true;
+    for (const auto* const files : {&one->files, &one->beside})
+      for (const auto& [place, file] : *files) writers[who_wrote(file)].insert(file.written_on());
+  Places places;
+  for (const auto& [place, nodes] : writers)
+    if (nodes.size() == 1) places.insert(place);
+  return places;
 }
 
 // Whether some places say that `a` came first, and others that `b` did.
@@ -159,10 +182,13 @@ void mark_mixed(List::iterator begin, List::iterator end) {
 
 // Of one attempt, in the order of their steps by now: each goes before those that were written after it. Partial ones make that no strict order.
 void sort_as_written(List::iterator begin, List::iterator end) {
-  if (!has_one_writer_for_each_place(begin, end)) return;
-  mark_mixed(begin, end);
+  const Places places = places_of_one_writer(begin, end);
+  const bool are_all = std::all_of(begin, end, [&](const Checkpoint& one) {
+    return std::all_of(one.files.begin(), one.files.end(), [&](const auto& file) { return places.contains(who_wrote(file.second)); });
+  });
+  if (are_all) mark_mixed(begin, end);
   for (auto next = begin; next != end; ++next) {
-    const auto later = std::find_if(begin, next, [&](const Checkpoint& one) { return was_written_before(*next, one); });
+    const auto later = std::find_if(begin, next, [&](const Checkpoint& one) { return was_written_before(*next, one, places); });
     std::rotate(later, next, next + 1);
   }
 }

@@ -327,5 +327,24 @@ TEST(CheckpointChoice, orders_of_several_nodes_say_nothing_together) {
   EXPECT_EQ(newest_whole(checkpoints_of(found), run)->step, 20u);
 }
 
+// Three slots in turn: one file of all ranks, and one that completes it, which another rank writes each time.
+TEST(CheckpointChoice, where_some_files_are_of_several_nodes_the_others_say_the_order) {
+  std::vector<Protected> found;
+  for (const auto& [slot, at] : {std::pair(3, 3), std::pair(1, 4), std::pair(2, 5)}) {
+    Protected all = written(version(1, uint64_t(slot), 1), uint64_t(at)), done = written(version(1, uint64_t(slot), 0), uint64_t(9 - at));
+    all.version.ranks = done.version.ranks = 2;
+    done.file_id.back() = char('0' + slot);
+    found.push_back(all), found.push_back(done);
+  }
+  EXPECT_EQ(newest_whole(checkpoints_of(found), run)->step, 2u);
+  EXPECT_EQ(dropped(found, 2).size(), 2u);
+  EXPECT_EQ(dropped(found, 2)[0].substr(0, 4), "1.3.");
+  // With rolls, by who has begun the one and written the other: none of them has a part in two of these.
+  for (size_t i = 0; i < found.size(); ++i) found[i].version.writers = 9, found[i].version.writer = uint32_t(i);
+  std::vector<uint64_t> steps;
+  for (const Checkpoint& one : checkpoints_of(found)) steps.push_back(one.step);
+  EXPECT_EQ(steps, (std::vector<uint64_t>{3, 1, 2}));
+}
+
 }  // namespace
 }  // namespace holdfast::checkpoint
