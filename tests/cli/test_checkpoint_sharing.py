@@ -1,4 +1,5 @@
 """One checkpoint file that several processes hold open at once, of one node and of several, and what becomes of it when one of them is killed."""
+import errno
 import glob
 import os
 import sys
@@ -96,6 +97,36 @@ open(f"open.{rank}", "w").close()
 there("open.0", "open.1", "open.2")
 os.pwrite(fd, bytes([97 + rank]) * 500, rank * 500)
 os.close(fd)
+"""
+
+# One of three: the first one makes a plain file a checkpoint, and all write to it.
+PLAIN = """
+import os, sys, time
+def there(*names):
+    while not all(map(os.path.exists, names)): time.sleep(0.02)
+rank = int(sys.argv[1])
+for name in ("ck/ck.10", "ck/ck.20"):
+    if rank == 0:
+        open("ck/plain", "w").write("h" * 500)
+        os.rename("ck/plain", name)
+        open(name[3:], "w").close()
+    there(name[3:])
+    with open(name) as file: assert file.read() == "h" * 500, name
+    open(f"read.{name[3:]}.{rank}", "w").close()
+    there(*[f"read.{name[3:]}.{other}" for other in range(3)])
+    fd = os.open(name, os.O_RDWR)
+    os.pwrite(fd, bytes([97 + rank]) * 500, 500 + rank * 500)
+    os.close(fd)
+"""
+
+# The C library keeps the stream that it has.
+REOPENED = """
+import ctypes
+c = ctypes.CDLL(None, use_errno=True)
+c.fopen.restype = c.freopen.restype = ctypes.c_void_p
+c.freopen.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p]
+stream = c.fopen(b"/dev/null", b"w")
+print(c.freopen(b"ck/ck.10", b"r+", stream), ctypes.get_errno())
 """
 
 
@@ -227,6 +258,21 @@ class CheckpointSharing(CheckpointTest):
         self.assertEqual(self.states(), {10: "whole"})
         self.holdfast("checkpoints", "--drain", "10")
         self.assertEqual(self.read("ck/ck.10"), "".join(c * 500 for c in "abc"))
+
+    def test_a_plain_file_that_got_its_name_is_there_for_all_nodes(self):
+        with open(self.path("plain.py"), "w") as file:
+            file.write(PLAIN)
+        self.job(self.at_once(f"{sys.executable} plain.py $RANK", 3), ranks=3, pattern=SHARED)
+        self.holdfast("checkpoints", "--drain", "20")
+        self.assertEqual(self.read("ck/ck.20"), "".join(c * 500 for c in "habc"))
+
+    def test_a_stream_is_not_made_to_read_and_write_one(self):
+        with open(self.path("reopened.py"), "w") as file:
+            file.write(REOPENED)
+        done = self.job(f"echo one > ck/ck.10; {sys.executable} reopened.py > got; cat ck/ck.10 > seen", pattern=SHARED)
+        self.assertEqual(self.read("got"), f"None {errno.EOPNOTSUPP}\n")
+        self.assertEqual(self.read("seen"), "one\n")
+        self.assertIn("a stream cannot be made to read and write a 'shared:' file by freopen; open it with fopen", done.stderr)
 
     def test_what_one_has_written_before_is_gone_when_all_truncate_it(self):
         with open(self.path("before.py"), "w") as file:

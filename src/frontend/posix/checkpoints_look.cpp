@@ -316,7 +316,7 @@ Status Checkpoints::State::wait_to_see(const File& file) {
   uint32_t known = 0;
   {
     std::lock_guard lock(mutex);
-    if (is_shared(file)) return {};
+    if (together.contains(file.path)) return {};
     const auto here = files.newest(file.path);
     const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
     if (here ? !may_be_outdated(file, *here) : hidden && is_told_here(file)) return {};

@@ -183,6 +183,7 @@ Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags
                   "the launcher does not give the number of ranks, which a file that all of them write needs; set PMI_SIZE to that "
                   "number for each rank",
                   EINVAL);
+  HF_TRY(state_->wait_to_see(file));  // a plain file may have got its name on another node
   std::lock_guard lock(state_->mutex);
   HF_TRY(state_->files.make());
   state_->note_opened(file);

@@ -113,6 +113,12 @@ std::string checkpoint_read_by(int number) {
   return at ? all->path_of(*at) : "";
 }
 
+bool is_checkpoint_on_nodes(const char* path) {
+  const auto file = checkpoint_at(AT_FDCWD, path);
+  const OurCode ours_now;
+  return file && Checkpoints::of_process(settings())->grows(*file);
+}
+
 std::optional<int> open_checkpoint(int directory, const char* path, int flags, mode_t mode) {
   const bool follow = !(flags & O_NOFOLLOW) && !makes_new(flags);
   if (!writes(flags) && !(flags & O_CREAT)) {

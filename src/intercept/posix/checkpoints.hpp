@@ -21,6 +21,9 @@ Checkpoints* checkpoints();
 // Whether a path is one of its checkpoints; of a call that follows links, also where a link of the program's leads to one.
 std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path, bool follow = true);
 
+// ... which ranks write together on the nodes: no local file is there for it.
+bool is_checkpoint_on_nodes(const char* path);
+
 // The checkpoint that a number reads from the node's copy; empty where there is none. What is written there would be in no version.
 std::string checkpoint_read_by(int number);
 

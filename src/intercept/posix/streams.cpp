@@ -264,6 +264,11 @@ FILE* freopen_any(const char* path, const char* mode, FILE* stream, OpenNative o
       return reopen_on_checkpoint(checkpoint_read_by(real().fileno(stream)).c_str(), mode, *now, stream);
   const auto flags = inside > 0 || !path || !mode ? std::nullopt : flags_of(mode);
   if (!flags) return open_native();
+  if ((*flags & O_ACCMODE) == O_RDWR && is_checkpoint_on_nodes(path)) {
+    complain(path, "a stream cannot be made to read and write a 'shared:' file by freopen; open it with fopen");
+    (void)fclose(stream);
+    return errno = EOPNOTSUPP, nullptr;
+  }
   if (is_checkpoint_now(path, *flags)) return reopen_on_checkpoint(path, mode, *flags, stream);
   return away_from_checkpoint(stream, [&] { return freopen_elsewhere(path, mode, stream, flags, open_native); });
 }
