@@ -192,8 +192,9 @@ void Protector::seal_shared() {
 bool Protector::seal_if_complete(const LocalName& name) {
   auto nodes = SharedFiles::look(run_, settings_);
   const auto is_it = [&](const SharedFile& one) { return one.name.number == name.number; };
+  Result<std::vector<SharedFile>> found(Status(Kind::not_found, ""));
   const auto find = [&]() -> std::optional<SharedFile> {
-    const auto found = nodes->find(name.file);
+    found = nodes->find(name.file);
     const auto one = found ? std::find_if(found->begin(), found->end(), is_it) : decltype(found->begin())();
     return found && one != found->end() ? std::optional(*one) : std::nullopt;
   };
@@ -203,7 +204,7 @@ bool Protector::seal_if_complete(const LocalName& name) {
   if (!one || (!one->is_sealed && !nodes->is_complete(*one, false))) return false;
   if (nodes->is_untouched(*one)) return nodes->forget(*one), true;  // a child may read it still: its units go with the attempt
   const auto lost = nodes->seal(*one);
-  if (lost) say_degraded(name, *lost), nodes->forget_older_than(*one);
+  if (lost) say_degraded(name, *lost), nodes->forget_older_than(*one, *found);
   if (!lost && unsealed_.insert(name.file).second) say_(fmt::format("{} is not protected yet: {}", name.file, lost.status().sentence()));
   return lost.ok();
 }

@@ -476,10 +476,8 @@ Result<int> SharedFiles::seal_as(const SharedFile& one, const LocalName& name, c
   return lost;
 }
 
-void SharedFiles::forget_older_than(const SharedFile& one) const {
-  const auto found = find(one.name.file);
-  if (!found) return;
-  for (const SharedFile& other : *found)
+void SharedFiles::forget_older_than(const SharedFile& one, const std::vector<SharedFile>& found) const {
+  for (const SharedFile& other : found)
     if (other.name.number < one.name.number && !other.is_sealed && is_complete(other, false).kind() == Kind::busy) forget(other);
 }
 
@@ -532,7 +530,7 @@ std::string seal_one(const Run& run, const Settings& settings, const std::string
   const auto lost = complete ? all->seal(*one) : Result<int>(complete);
   if (!lost && !ended_well && lost.status().kind() == Kind::busy) return "";  // as any file that a job had open when it ended
   if (!lost) return fmt::format("{} is not whole: {}", file, lost.status().sentence());
-  all->forget_older_than(*one);
+  all->forget_older_than(*one, *found);
   return *lost > 0 ? degraded(file, *lost, *lost >= one->manifest.geometry.scheme.m) : "";
 }
 

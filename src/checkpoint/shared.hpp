@@ -60,8 +60,8 @@ class SharedFiles {
   Result<int> seal(const SharedFile& one) const { return seal_as(one, one.name, one.stem); }
   // The same where its program has given it another name. Where that fails it keeps its own.
   Result<int> seal_as(const SharedFile& one, const LocalName& name, const std::string& stem) const;
-  // In that turn, of those of its path: what some ranks had written before all of them truncated it becomes complete no more.
-  void forget_older_than(const SharedFile& one) const;
+  // In that turn, of those of its path that were found: what some ranks had written before all of them truncated it becomes complete no more.
+  void forget_older_than(const SharedFile& one, const std::vector<SharedFile>& found) const;
   // In turns of both paths, and nobody has it open: it is written under that name from here on. What ranks have said of it holds.
   Status rename(const SharedFile& one, const LocalName& name, const std::string& stem, const SharedFiles& of_goal) const;
   // In a turn, of one that is_only_looked_at(): it is empty, and becomes the version of that name. As any file that is truncated it stays the same file to

@@ -53,6 +53,15 @@ os.pwrite(fd, bytes([97 + rank]) * 500, rank * 500)
 os.close(fd)
 """
 
+# The ends of programs of three ranks, which truncate the file before any of them writes.
+ALL_ANEW = """
+fd = os.open(name, anew, 0o644)
+open(f"open.{rank}", "w").close()
+there("open.0", "open.1", "open.2")
+os.pwrite(fd, bytes([97 + rank]) * 500, rank * 500)
+os.close(fd)
+"""
+
 # One of three: the first one makes the file, another one looks whether it may write it, and then all truncate it before any of them writes.
 MADE = """
 import os, sys, time
@@ -65,11 +74,6 @@ if rank == 0:
     open("made", "w").close()
 there("made")
 if rank == 1: os.close(os.open(name, os.O_RDWR))
-fd = os.open(name, anew, 0o644)
-open(f"open.{rank}", "w").close()
-there("open.0", "open.1", "open.2")
-os.pwrite(fd, bytes([97 + rank]) * 500, rank * 500)
-os.close(fd)
 """
 
 # One of three: the last one writes a header alone, with its own open. Then all truncate that, and write. sys.argv[2]: "late" where the first one does not close before the others are refused.
@@ -92,11 +96,6 @@ if late:
     there("refused.0", "refused.1")
     if rank == 2: os.close(fd), open("closed", "w").close()
     there("closed")
-fd = os.open(name, anew, 0o644)
-open(f"open.{rank}", "w").close()
-there("open.0", "open.1", "open.2")
-os.pwrite(fd, bytes([97 + rank]) * 500, rank * 500)
-os.close(fd)
 """
 
 # One of three: the first one makes a plain file a checkpoint, and all write to it.
@@ -253,7 +252,7 @@ class CheckpointSharing(CheckpointTest):
 
     def test_ranks_meet_also_where_some_have_opened_it_before(self):
         with open(self.path("made.py"), "w") as file:
-            file.write(MADE)
+            file.write(MADE + ALL_ANEW)
         self.job(self.at_once(f"{sys.executable} made.py $RANK", 3), ranks=3, pattern=SHARED)
         self.assertEqual(self.states(), {10: "whole"})
         self.holdfast("checkpoints", "--drain", "10")
@@ -276,7 +275,7 @@ class CheckpointSharing(CheckpointTest):
 
     def test_what_one_has_written_before_is_gone_when_all_truncate_it(self):
         with open(self.path("before.py"), "w") as file:
-            file.write(BEFORE)
+            file.write(BEFORE + ALL_ANEW)
         for late in ("", "late"):
             for name in ("ck/ck.10", "written", "open.0", "open.1", "open.2"):
                 if os.path.exists(self.path(name)):

@@ -146,7 +146,7 @@ Result<LocalName> Checkpoints::State::begins_to_write(const Shared& shared, bool
     if (files.hidden_number(shared.name.file).value_or(0) >= shared.name.number) return shared.name;
     return Status(Kind::stale, shared.name.file + ": has become a version, or was given up or renamed, since it was opened: open it again", ESTALE);
   }
-  if (one->name != found->back().name) return truncated_since(shared.name.file);
+  if (!one->is_last) return truncated_since(shared.name.file);
   HF_TRY(writes_shared(one->name, true));
   if (is_known) HF_TRY(files.opened(one->name, who()));
   return one->name;
@@ -159,7 +159,7 @@ Status Checkpoints::State::check_is_last(const Shared& shared) const {
   if (!found) return found.status();
   const auto is_it = [&](const SharedFile& one) { return one.manifest.file_id == shared.manifest.file_id; };
   const auto one = std::find_if(found->begin(), found->end(), is_it);
-  return one == found->end() || one + 1 == found->end() ? Status() : truncated_since(shared.name.file);
+  return one == found->end() || one->is_last ? Status() : truncated_since(shared.name.file);
 }
 
 // A child, or an image after an exec, is not known: what its rank has said holds for it.
@@ -199,7 +199,7 @@ Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags
   if (flags & O_TRUNC) HF_TRY(state_->begin_looked_at_anew(file, *found, *all));
   const auto there = state_->one_to_join(*found, flags, *all);
   if (!there) return there.status();
-  if (!*there && !found->empty()) all->forget_older_than(found->back());
+  if (!*there && found->size() > 1) all->forget_older_than(found->back(), *found);
   const auto one = *there ? Result<SharedFile>(**there) : state_->make_shared(file, !found->empty(), flags, mode, *all);
   if (!one) return one.status();
   const bool may_only_read = one->begun_as && (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC);
