@@ -201,9 +201,28 @@ bool is_before(const Age& a, const Age& b) {
   return a.step < b.step;
 }
 
+namespace {
+
+// Whether one node's count says which of the two was first.
+bool are_counted_by_one(const Age& a, const Age& b) {
+  return a.attempt == b.attempt && a.node == b.node && a.written && b.written && a.written != b.written;
+}
+
+}  // namespace
+
 bool is_before(const Ages& a, const Ages& b) {
+  const Age* of_one_place = nullptr;
+  const Age* beside_it = nullptr;
+  for (const auto& [place, age] : a) {
+    const auto other = b.find(place);
+    if (other == b.end()) continue;
+    if (are_counted_by_one(age, other->second)) return is_before(age, other->second);
+    if (!of_one_place) of_one_place = &age, beside_it = &other->second;
+  }
   for (const auto& [place, age] : a)
-    if (const auto other = b.find(place); other != b.end()) return is_before(age, other->second);
+    for (const auto& [elsewhere, other] : b)
+      if (are_counted_by_one(age, other)) return is_before(age, other);
+  if (of_one_place) return is_before(*of_one_place, *beside_it);
   return !a.empty() && !b.empty() && is_before(a.begin()->second, b.begin()->second);
 }
 

@@ -39,8 +39,8 @@ struct Age {
 // The attempts come first, then the order in which one node has written them. Of two nodes nobody can say which was first: the step counts.
 bool is_before(const Age& a, const Age& b);
 
-// Of one checkpoint, by place, or where rolls say what belongs to it by rank: of its last file there. Two are compared by the first that both have, for there
-// one node's count says it; else by their first ones.
+// Of one checkpoint, by place, or where rolls say what belongs to it by rank: of its last file there. Two are compared by the first place of both that one node
+// has counted; else by any that one node has counted, for ranks may write the same files in turn; else by the first of both, or their first ones.
 using Ages = std::map<uint32_t, Age>;
 bool is_before(const Ages& a, const Ages& b);
 

@@ -177,6 +177,31 @@ Result<LocalName> Checkpoints::shared_written(const Shared& shared) {
   return name;
 }
 
+Result<Checkpoints::Shared> Checkpoints::State::open_shared_now(const File& file, int flags, mode_t mode) {
+  auto all = SharedFiles::look(run, settings);
+  if (!all) return all.status();
+  HF_TRY(all->take_turn(file.path));
+  auto found = all->find(file.path);
+  if (!found) return found.status();
+  for (const SharedFile& one : *found)
+    if (one.is_sealed) HF_TRY(all->seal(one).status());
+  std::erase_if(*found, [](const SharedFile& one) { return one.is_sealed; });
+  if (!found->empty() && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
+  if (flags & O_TRUNC) HF_TRY(begin_looked_at_anew(file, *found, *all));
+  const auto there = one_to_join(*found, flags, *all);
+  if (!there) return there.status();
+  if (!*there && found->size() > 1) all->forget_older_than(found->back(), *found);
+  const auto one = *there ? Result<SharedFile>(**there) : make_shared(file, !found->empty(), flags, mode, *all);
+  if (!one) return one.status();
+  const bool may_only_read = one->begun_as && (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC);
+  const bool is_noted = !one->begun_as || (flags & O_TRUNC);
+  if (const Status takes_part = take_part(*one, may_only_read, is_noted); !takes_part) {
+    files.no_longer(one->name, who());
+    return takes_part;
+  }
+  return Shared{one->name, one->manifest, one->begun_as.has_value()};
+}
+
 Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags, mode_t mode) {
   if (!checkpoint::are_ranks_said())
     return Status(Kind::invalid,
@@ -187,28 +212,12 @@ Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags
   std::lock_guard lock(state_->mutex);
   HF_TRY(state_->files.make());
   state_->note_opened(file);
-  auto all = SharedFiles::look(state_->run, state_->settings);
-  if (!all) return all.status();
-  HF_TRY(all->take_turn(file.path));
-  auto found = all->find(file.path);
-  if (!found) return found.status();
-  for (const SharedFile& one : *found)
-    if (one.is_sealed) HF_TRY(all->seal(one).status());
-  std::erase_if(*found, [](const SharedFile& one) { return one.is_sealed; });
-  if (!found->empty() && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
-  if (flags & O_TRUNC) HF_TRY(state_->begin_looked_at_anew(file, *found, *all));
-  const auto there = state_->one_to_join(*found, flags, *all);
-  if (!there) return there.status();
-  if (!*there && found->size() > 1) all->forget_older_than(found->back(), *found);
-  const auto one = *there ? Result<SharedFile>(**there) : state_->make_shared(file, !found->empty(), flags, mode, *all);
-  if (!one) return one.status();
-  const bool may_only_read = one->begun_as && (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC);
-  const bool is_noted = !one->begun_as || (flags & O_TRUNC);
-  if (const Status takes_part = state_->take_part(*one, may_only_read, is_noted); !takes_part) {
-    state_->files.no_longer(one->name, state_->who());
-    return takes_part;
-  }
-  return Shared{one->name, one->manifest, one->begun_as.has_value()};
+  auto shared = state_->open_shared_now(file, flags, mode);
+  // A node may have been lost meanwhile: whoever looks again does without it. So many losses the scheme bears.
+  const auto scheme = layout::Scheme::parse(state_->settings.protect.value_or(""));
+  for (int lost = 0; scheme && lost < scheme->m && (shared.status().kind() == Kind::io || shared.status().kind() == Kind::timed_out); ++lost)
+    shared = state_->open_shared_now(file, flags, mode);
+  return shared;
 }
 
 Result<std::optional<Checkpoints::Shared>> Checkpoints::find_shared(const File& file, const std::string& file_id) {

@@ -203,6 +203,7 @@ struct Checkpoints::State {
   Result<const checkpoint::SharedFile*> one_to_join(const std::vector<checkpoint::SharedFile>& found, int flags,
                                                     const checkpoint::SharedFiles& all) const;
   Status check_is_last(const Shared& shared) const;
+  Result<Shared> open_shared_now(const File& file, int flags, mode_t mode);
   Result<checkpoint::SharedFile> make_shared(const File& file, bool is_written, int flags, mode_t mode, const checkpoint::SharedFiles& all);
   Status take_part(const checkpoint::SharedFile& one, bool may_only_read, bool is_noted);
   Status begins_shared(const LocalName& name, bool is_first);

@@ -346,5 +346,15 @@ TEST(CheckpointChoice, where_some_files_are_of_several_nodes_the_others_say_the_
   EXPECT_EQ(steps, (std::vector<uint64_t>{3, 1, 2}));
 }
 
+// Of a slot and one that was drained. One node has counted the files of all ranks, whichever rank has begun them; what completes them comes from several nodes.
+TEST(CheckpointChoice, ages_of_other_places_are_compared_where_one_node_has_counted_both) {
+  const Age drained{1, 2, 10, "n1"}, slot{1, 1, 12, "n1"}, done_of_drained{1, 2, 8, "n2"}, done_of_slot{1, 1, 3, "n3"};
+  EXPECT_TRUE(is_before(Ages{{0, done_of_drained}, {1, drained}}, Ages{{2, done_of_slot}, {3, slot}}));
+  EXPECT_FALSE(is_before(Ages{{2, done_of_slot}, {3, slot}}, Ages{{0, done_of_drained}, {1, drained}}));
+  EXPECT_TRUE(is_before(Ages{{0, done_of_drained}, {1, drained}}, Ages{{0, done_of_slot}, {3, slot}})) << "two nodes have counted the place of both";
+  EXPECT_TRUE(is_before(Ages{{0, done_of_slot}}, Ages{{1, drained}})) << "nobody has counted both, and the step says it";
+  EXPECT_TRUE(is_before(Ages{{0, slot}, {1, done_of_slot}}, Ages{{1, Age{2, 1, 1, "n1"}}})) << "of a later attempt";
+}
+
 }  // namespace
 }  // namespace holdfast::checkpoint
