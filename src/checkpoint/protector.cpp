@@ -204,7 +204,7 @@ bool Protector::seal_if_complete(const LocalName& name) {
   if (!one || (!one->is_sealed && !nodes->is_complete(*one, false))) return false;
   if (nodes->is_untouched(*one)) return nodes->forget(*one), true;  // a child may read it still: its units go with the attempt
   const auto lost = nodes->seal(*one);
-  if (lost) say_degraded(name, *lost), nodes->forget_older_than(*one, *found);
+  if (lost) say_degraded(name, *lost), nodes->settle_older_than(*one, *found);
   if (!lost && unsealed_.insert(name.file).second) say_(fmt::format("{} is not protected yet: {}", name.file, lost.status().sentence()));
   return lost.ok();
 }

@@ -86,10 +86,26 @@ void make_directories_of(target::Target& target, const std::string& below) {
 // What one node has of the records.
 struct RecordsOfNode {
   std::vector<SharedFile> files;
+  std::vector<std::string> over;
 };
+
+// Of one version of one file: a record of it stands for nothing.
+std::string name_when_over(const SharedFile& one) {
+  return fmt::format("{}.{:016x}.{}", one.manifest.file_id, coding::xxh3(one.name.file.data(), one.name.file.size(), 0), one.name.number);
+}
+
+// In the lane of one node.
+Status put_beside(target::Target& target, const std::string& directory, const std::string& name) {
+  const auto put = [&] { return target.put(fmt::format("{}/{}", directory, name), {}, false); };
+  const Status first = put();
+  if (first.kind() != Kind::not_found) return first;
+  (void)target.make_directory(directory);
+  return put();
+}
 
 Status look_for_records(target::Target& target, const std::string& below, const std::string& file, RecordsOfNode& into) {
   Status worst;
+  into.over = names_at(target, fmt::format("{}/{}", below, over_directory), worst);
   const auto sealed = names_at(target, fmt::format("{}/{}", below, sealed_directory), worst);
   for (const std::string& text : names_at(target, fmt::format("{}/{}", below, shared_directory), worst)) {
     auto name = decode_local_name(text);
@@ -238,6 +254,7 @@ Result<std::vector<SharedFile>> SharedFiles::found_on(const std::vector<const ca
                                   [target = member->target, below = below_, file, found] { return look_for_records(*target, below, file, *found); }));
   }
   std::map<std::string, SharedFile> all;
+  std::set<std::string> over;
   size_t answers = 0;
   Status failure;
   for (auto& [found, ticket] : asked) {
@@ -246,6 +263,7 @@ Result<std::vector<SharedFile>> SharedFiles::found_on(const std::vector<const ca
       continue;
     }
     ++answers;
+    over.insert(found->over.begin(), found->over.end());
     for (SharedFile& one : found->files) {
       const bool is_sealed = one.is_sealed;
       const auto [at, first] = all.try_emplace(*encode(one.name), std::move(one));
@@ -255,7 +273,8 @@ Result<std::vector<SharedFile>> SharedFiles::found_on(const std::vector<const ca
   }
   if (answers == 0) return Status(Kind::lost, fmt::format("no node says which files are being written: {}", failure.sentence()));
   std::vector<SharedFile> files;
-  for (auto& [text, one] : all) files.push_back(std::move(one));
+  for (auto& [text, one] : all)
+    if (!over.contains(name_when_over(one))) files.push_back(std::move(one));
   std::sort(files.begin(), files.end(),
             [](const SharedFile& a, const SharedFile& b) { return std::tie(a.name.file, a.name.number) < std::tie(b.name.file, b.name.number); });
   const auto is_begun_anew = [&](const SharedFile& one) {
@@ -311,7 +330,8 @@ Status SharedFiles::add(const SharedFile& one) const {
   return added;
 }
 
-void SharedFiles::forget_names(const SharedFile& one) const {
+// A node that does not answer, and may have the record, comes back. Others tell then that it is over, where it is so `for_good`.
+void SharedFiles::forget_names(const SharedFile& one, bool for_good) const {
   const auto text = encode(one.name);
   if (!text) return;
   std::vector<std::shared_ptr<target::Ticket>> asked;
@@ -326,6 +346,13 @@ void SharedFiles::forget_names(const SharedFile& one) const {
           (void)target->remove(fmt::format("{}/{}/{}", below, parts_directory, entry));
       return worst;
     }));
+  bool has_each = asked.size() == pool_.members.size();
+  for (const auto& ticket : asked) has_each &= ticket->wait().ok();
+  if (has_each || !for_good) return;
+  asked.clear();
+  for (const catalog::Member* const member : in_order(one.name.file))
+    asked.push_back(member->lane->submit([target = member->target, directory = fmt::format("{}/{}", below_, over_directory),
+                                          name = name_when_over(one)] { return put_beside(*target, directory, name); }));
   for (const auto& ticket : asked) (void)ticket->wait();
 }
 
@@ -335,15 +362,6 @@ void SharedFiles::forget(const SharedFile& one) const {
 }
 
 namespace {
-
-// In the lane of one node.
-Status put_beside(target::Target& target, const std::string& directory, const std::string& name) {
-  const auto put = [&] { return target.put(fmt::format("{}/{}", directory, name), {}, false); };
-  const Status first = put();
-  if (first.kind() != Kind::not_found) return first;
-  (void)target.make_directory(directory);
-  return put();
-}
 
 // Ranks that have opened it, and may have nothing to write this time, have to be heard of under its new name as well.
 Status say_who_has_opened(target::Target& target, const std::string& below, const LocalName& of, const LocalName& also_of) {
@@ -358,10 +376,10 @@ Status say_who_has_opened(target::Target& target, const std::string& below, cons
 }  // namespace
 
 // The new record first: the higher number is the one that counts, also beside an old record on a node that keeps silent now.
-Status SharedFiles::begin_anew(SharedFile& one, const LocalName& name) const {
+Status SharedFiles::begin_anew(SharedFile& one, const LocalName& name, bool keeps) const {
   SharedFile anew = one;
   anew.name = name;
-  if (const Status put = put_record(anew); !put) return forget_names(anew), put;
+  if (const Status put = put_record(anew); !put) return forget_names(anew, false), put;
   std::vector<std::shared_ptr<target::Ticket>> asked;
   for (const catalog::Member* const member : in_order(one.name.file))
     asked.push_back(member->lane->submit(
@@ -369,8 +387,19 @@ Status SharedFiles::begin_anew(SharedFile& one, const LocalName& name) const {
   for (const auto& ticket : asked) (void)ticket->wait();
   forget_names(one);
   one = anew;
-  HF_TRY(truncate_shared_file(one.manifest, settings_));
-  one.begun_as.reset();  // a version, whoever writes to it
+  if (!keeps) HF_TRY(truncate_shared_file(one.manifest, settings_));
+  return is_no_copy(one);
+}
+
+Status SharedFiles::is_no_copy(SharedFile& one) const {
+  one.begun_as.reset();
+  return put_record(one);
+}
+
+Status SharedFiles::opened_and_not_written(SharedFile& one) const {
+  const auto now = generation_of(locate_shared(one.manifest, settings_), settings_);
+  if (!now) return now.status();
+  one.begun_as = *now;
   return put_record(one);
 }
 
@@ -381,9 +410,11 @@ bool SharedFiles::is_untouched(const SharedFile& one) const {
   return now && *now == *one.begun_as;
 }
 
-bool SharedFiles::is_only_looked_at(const SharedFile& one) const {
+bool SharedFiles::is_only_looked_at(const SharedFile& one) const { return is_untouched(one) && !is_noted(one); }
+
+bool SharedFiles::is_noted(const SharedFile& one) const {
   const auto text = encode(one.name);
-  if (!text || !is_untouched(one)) return false;
+  if (!text) return false;
   std::vector<std::shared_ptr<target::Ticket>> asked;  // Kind::busy: it is noted there
   for (const catalog::Member* const member : in_order(one.name.file))
     asked.push_back(member->lane->submit([target = member->target, notes = fmt::format("{}/{}", below_, state_name(State::together)), text = *text] {
@@ -393,7 +424,7 @@ bool SharedFiles::is_only_looked_at(const SharedFile& one) const {
     }));
   bool is_noted = false;
   for (const auto& ticket : asked) is_noted |= ticket->wait().kind() == Kind::busy;
-  return !is_noted;
+  return is_noted;
 }
 
 SharedFiles::Written SharedFiles::who_has_written(const SharedFile& one, uint32_t rank) const {
@@ -481,6 +512,14 @@ void SharedFiles::forget_older_than(const SharedFile& one, const std::vector<Sha
     if (other.name.number < one.name.number && !other.is_sealed && is_complete(other, false).kind() == Kind::busy) forget(other);
 }
 
+void SharedFiles::settle_older_than(const SharedFile& one, const std::vector<SharedFile>& found) const {
+  for (const SharedFile& other : found) {
+    if (other.name.number >= one.name.number) continue;
+    if (other.is_sealed || is_complete(other, false)) (void)seal(other);
+    else forget(other);
+  }
+}
+
 namespace {
 
 // What a node's ranks have said of one file they have said of the other.
@@ -530,7 +569,7 @@ std::string seal_one(const Run& run, const Settings& settings, const std::string
   const auto lost = complete ? all->seal(*one) : Result<int>(complete);
   if (!lost && !ended_well && lost.status().kind() == Kind::busy) return "";  // as any file that a job had open when it ended
   if (!lost) return fmt::format("{} is not whole: {}", file, lost.status().sentence());
-  all->forget_older_than(*one, *found);
+  all->settle_older_than(*one, *found);
   return *lost > 0 ? degraded(file, *lost, *lost >= one->manifest.geometry.scheme.m) : "";
 }
 

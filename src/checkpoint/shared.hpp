@@ -20,6 +20,7 @@ namespace holdfast::checkpoint {
 
 inline constexpr const char* shared_directory = "shared";  // beside the states: records
 inline constexpr const char* sealed_directory = "sealed";  // ... and of which of them it was decided that they are complete
+inline constexpr const char* over_directory = "over";  // ... and which of them nodes that did not answer may have still, though they are so no more
 
 struct SharedFile {
   LocalName name;             // of the version that it becomes
@@ -62,17 +63,25 @@ class SharedFiles {
   Result<int> seal_as(const SharedFile& one, const LocalName& name, const std::string& stem) const;
   // In that turn, of those of its path that were found: what some ranks had written before all of them truncated it becomes complete no more.
   void forget_older_than(const SharedFile& one, const std::vector<SharedFile>& found) const;
+  // The same where that one is a version: nothing of before is written any more. What is complete becomes one as well, and the rest goes, also where a node that could tell
+  // more of it does not answer.
+  void settle_older_than(const SharedFile& one, const std::vector<SharedFile>& found) const;
   // In turns of both paths, and nobody has it open: it is written under that name from here on. What ranks have said of it holds.
   Status rename(const SharedFile& one, const LocalName& name, const std::string& stem, const SharedFiles& of_goal) const;
-  // In a turn, of one that is_only_looked_at(): it is empty, and becomes the version of that name. As any file that is truncated it stays the same file to
-  // whoever has it open, and takes part in that as well.
-  Status begin_anew(SharedFile& one, const LocalName& name) const;
+  // In a turn, of one that is_only_looked_at(): it becomes the version of that name, and is empty, or `keeps` what it holds. As any file that is truncated it stays
+  // the same file to whoever has it open, and takes part in that as well.
+  Status begin_anew(SharedFile& one, const LocalName& name, bool keeps = false) const;
+  // In a turn: its generation does not tell any more whether it is a copy still. By who has opened it to write and has not written: it does again. By who is to write: it is
+  // a version, whoever writes to it.
+  Status opened_and_not_written(SharedFile& one) const;
+  Status is_no_copy(SharedFile& one) const;
   // In a turn: nothing leads to it any more. What has it open keeps it until the attempt is over.
   void forget(const SharedFile& one) const;
   // Nobody has written to it since it began as a copy: what the version before says holds.
   bool is_untouched(const SharedFile& one) const;
   // ... and no process that can be heard of has said that it is about to.
   bool is_only_looked_at(const SharedFile& one) const;
+  bool is_noted(const SharedFile& one) const;
   // By ranks that can be heard of. `still_on`: the node of another one than `rank` that has written to it and has it open; empty: none.
   struct Written {
     bool by_any = false;
@@ -88,7 +97,7 @@ class SharedFiles {
   std::vector<const catalog::Member*> keepers(const std::string& file) const;
   Result<std::vector<SharedFile>> found_on(const std::vector<const catalog::Member*>& nodes, const std::string& file) const;
   Status put_record(const SharedFile& one) const;
-  void forget_names(const SharedFile& one) const;
+  void forget_names(const SharedFile& one, bool for_good = true) const;
   Status put_on_keepers(const std::string& file, const std::string& name, const std::string& content) const;
   bool was_sealed(const SharedFile& one) const;
   Status make_version(const layout::Version& version, catalog::Located& located, int& lost) const;

@@ -15,11 +15,10 @@ namespace {
 
 using Front = frontend::posix::Checkpoints;
 
-constexpr const char* path = "/data/ck.1";
-constexpr int nodes = 5;
-
 // Two ranks on two nodes. Another node falls silent at its call of that number, counted from when this is asked for.
 struct SilentNode : PoolOnSite {
+  static constexpr int nodes = 5;
+  static constexpr const char* path = "/data/ck.1";
   explicit SilentNode(const char* protect) : PoolOnSite(1, nodes) {
     settings.protect = protect;
     settings.striping_unit = 4096;
@@ -44,18 +43,18 @@ struct SilentNode : PoolOnSite {
   std::vector<std::unique_ptr<Front>> fronts;
 };
 
-struct Way {
+struct SharedOpen {
   const char* name;
   int before, flags;  // before: how rank 1 has opened and written it; 0: it has not
 };
-constexpr Way ways[] = {
+constexpr SharedOpen shared_opens[] = {
     {"made", 0, O_WRONLY | O_CREAT | O_TRUNC},
     {"joined", O_WRONLY | O_CREAT | O_TRUNC, O_WRONLY | O_CREAT},
     {"truncated by one who has not written", O_WRONLY | O_CREAT, O_WRONLY | O_CREAT | O_TRUNC},
 };
 
 // Whether it fell silent.
-bool opens(const Way& way, const char* protect, int node, int64_t call) {
+bool opens(const SharedOpen& way, const char* protect, int node, int64_t call) {
   SilentNode world(protect);
   if (way.before) {
     const auto first = world.open(1, way.before);
@@ -70,9 +69,9 @@ bool opens(const Way& way, const char* protect, int node, int64_t call) {
 }
 
 TEST(SilentNode, does_not_fail_the_open_of_a_file_that_all_ranks_write) {
-  for (const Way& way : ways)
+  for (const SharedOpen& way : shared_opens)
     for (const char* const protect : {"mirror:2", "rs:2+2"})
-      for (int node = 2; node < nodes; ++node)
+      for (int node = 2; node < SilentNode::nodes; ++node)
         for (int64_t call = 1; call < most_calls; ++call) {
           SCOPED_TRACE(std::string(way.name) + ", " + protect + ", node " + std::to_string(node) + ", call " + std::to_string(call));
           const bool fell_silent = opens(way, protect, node, call);

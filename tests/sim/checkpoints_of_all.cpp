@@ -26,6 +26,9 @@ bool CheckpointsWorld::write_shared(RankOf& rank, const std::string& path, uint6
   if (!write_before(rank, *file, all)) return false;
   if (!all.looks) all.looks = one_in(5);
   if (*all.looks && !look_first(rank, *file, all, before)) return false;
+  if (!all.way)
+    all.way = *all.looks || *writes_before_ || !one_in(4) ? OfAll::Way::written : one_in(2) ? OfAll::Way::resized : OfAll::Way::resized_by_handle;
+  if (*all.way != OfAll::Way::written) return write_resized(rank, *file, all);
   // Who truncates it waits for the others before it writes. Or the first one alone does, and the others open it then, some when others have closed it.
   if (!all.truncated_by_one) all.truncated_by_one = !*all.looks && one_in(2);
   const bool truncates = !*all.truncated_by_one || rank.number == 0;
@@ -50,6 +53,45 @@ bool CheckpointsWorld::write_shared(RankOf& rank, const std::string& path, uint6
   rank.front->shared_closed(*shared, written.ok(), true);
   if (!written && !Schedule::dead() && all_well()) found(fmt::format("{} cannot be written: {}", path, written.sentence()));
   return written.ok() && !Schedule::dead();
+}
+
+// All have it open to read and write, by descriptors or by MPI's handles. Then one of them sets its size, and all write.
+bool CheckpointsWorld::write_resized(RankOf& rank, const Front::File& file, OfAll& all) {
+  const auto by = *all.way == OfAll::Way::resized ? Front::By::number : Front::By::handle;
+  const auto shared = rank.front->open_shared(file, O_RDWR | O_CREAT, 0644, by);
+  if (Schedule::dead()) return false;
+  if (!shared && all_well()) found(fmt::format("{} cannot be opened to be resized: {}", file.path, shared.status().sentence()));
+  if (!shared) return false;
+  const auto located = checkpoint::locate_shared(shared->manifest, durable());
+  Status status;
+  if (by == Front::By::handle) status = open_by_handle(rank, *shared);
+  if (Schedule::dead()) return false;
+  if (++all.opened; !wait_for_all([&] { return all.opened == ranks_; })) return false;
+  if (status && rank.number == 0) status = rank.front->shared_written(*shared, by, true).status();
+  if (status && rank.number == 0 && !Schedule::dead()) status = checkpoint::truncate_shared_file(shared->manifest, durable());
+  if (rank.number == 0) all.is_resized = status.ok();
+  if (!wait_for_all([&] { return all.is_resized.has_value(); })) return false;
+  const auto name = status ? rank.front->shared_written(*shared, by) : Result<checkpoint::LocalName>(status);
+  if (name) model_.name(all.number, CheckpointsModel::key_of(name->version_in(run_), catalog::digits_of_node(run_.nodes.front())));
+  status = name.status();
+  if (status && *all.is_resized && !Schedule::dead()) status = write_own_part(rank, located, model_.write(all.number).content, durable());
+  if (Schedule::dead()) return false;
+  const bool has_written = status.ok() && *all.is_resized;
+  if (has_written && all.ranks.insert(rank.number).second && all.ranks.size() == ranks_)
+    model_.write(all.number).complete = true, count(Did::files_shared), count(Did::resized);
+  if (by == Front::By::handle) rank.front->handle_closed(*shared, has_written);
+  else rank.front->shared_closed(*shared, has_written, true);
+  if (!status && !Schedule::dead() && all_well()) found(fmt::format("{} cannot be resized and written: {}", file.path, status.sentence()));
+  return has_written && !Schedule::dead();
+}
+
+// It opens the file to write, whether it will or not.
+Status CheckpointsWorld::open_by_handle(const RankOf& rank, const Front::Shared& shared) {
+  const auto alone = exchange::make_solo();
+  auto file = engine::ProtectedFile::open(checkpoint::locate_shared(shared.manifest, durable()), {.read = true, .write = true}, durable(), *alone);
+  if (!file) return file.status();
+  HF_TRY(rank.front->handle_opened(shared));
+  return (*file)->close();
 }
 
 // One rank alone. Then it is truncated, and nobody ever sees that. A program that does so does it each time.

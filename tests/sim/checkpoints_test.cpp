@@ -136,6 +136,7 @@ TEST(Checkpoints, renamed_ones_are_found_under_their_last_names) {
 TEST(Checkpoints, shared_ones_are_found_with_the_bytes_of_all_ranks) {
   std::vector<std::pair<Did, uint64_t>> least(std::begin(shared_in_a_thousand), std::end(shared_in_a_thousand));
   least.emplace_back(Did::written_before, 300);
+  least.emplace_back(Did::resized, 100);
   run_all(CheckpointsWorld::Family::shared, "Checkpoints.shared_*", least);
 }
 

@@ -55,6 +55,7 @@ enum class Did : uint8_t {
   files_read_again,
   looks_for_removed,
   written_before,
+  resized,
   failed_by_name,
   drained,
   begun_from_plain_files,
@@ -109,6 +110,7 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "files that were read again by who wrote them",
                                             "looks for what another rank had removed",
                                             "files of all ranks that one rank had written before",
+                                            "files of all ranks that were resized when all had them open",
                                             "files that failed by name",
                                             "checkpoints drained",
                                             "attempts that began with a drained checkpoint",
@@ -260,6 +262,8 @@ class CheckpointsWorld {
   bool write_and_move(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
   struct OfAll;
   bool write_before(RankOf& rank, const Front::File& file, OfAll& all);
+  bool write_resized(RankOf& rank, const Front::File& file, OfAll& all);
+  Status open_by_handle(const RankOf& rank, const Front::Shared& shared);
   bool look_first(RankOf& rank, const Front::File& file, OfAll& all, std::optional<Front::Shared>& before);
   bool write_shared(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
   Status write_own_part(const RankOf& rank, const catalog::Located& located, const Bytes& content, const Settings& durable,
@@ -365,6 +369,9 @@ class CheckpointsWorld {
     std::optional<bool> looks, truncated_by_one;
     std::optional<uint32_t> written_before_by;
     bool is_written_before = false;
+    enum class Way : uint8_t { written, resized, resized_by_handle };
+    std::optional<Way> way;
+    std::optional<bool> is_resized;
     uint32_t looked = 0, opened = 0;
     // Of ranks that open it together: what the first has begun, whether it was refused, how many have closed it, and what came of that.
     std::optional<Front::Together> begun;

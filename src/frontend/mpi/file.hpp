@@ -29,7 +29,7 @@ class ProtectedMpiFile final : public MpiFile {
   std::unique_ptr<exchange::Exchange> exchange;
   std::unique_ptr<CollectiveFile> stack;
   engine::ProtectedFile* protected_file = nullptr;  // the stack, where it is one
-  std::unique_ptr<SharedCheckpoint> checkpoint;     // null: it is none
+  std::unique_ptr<WrittenCheckpoint> checkpoint;    // null: it is none
 
   std::mutex mutex;  // over the view, the position and the split collective
   View view;

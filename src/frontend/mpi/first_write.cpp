@@ -10,7 +10,7 @@ namespace {
 
 class FirstWrite final : public CollectiveFile {
  public:
-  FirstWrite(std::unique_ptr<CollectiveFile> file, std::function<Status()> before) : file_(std::move(file)), before_(std::move(before)) {}
+  FirstWrite(std::unique_ptr<CollectiveFile> file, BeforeWrite before) : file_(std::move(file)), before_(std::move(before)) {}
 
   Status write(std::span<const Extent> extents, ByteView data) override {
     if (!data.empty()) HF_TRY(writes());
@@ -24,7 +24,7 @@ class FirstWrite final : public CollectiveFile {
   Result<uint64_t> size() override { return file_->size(); }
   Status sync() override { return file_->sync(); }
   Status set_size(uint64_t bytes) override {
-    const Status mine = writes();
+    const Status mine = writes(true);
     const Status set = file_->set_size(bytes);
     return mine ? set : mine;
   }
@@ -59,24 +59,24 @@ class FirstWrite final : public CollectiveFile {
   Result<uint64_t> agreed_size() override { return file_->agreed_size(); }
 
  private:
-  Status writes() {
+  Status writes(bool resizes = false) {
     if (is_done_.load(std::memory_order_acquire)) return {};
     std::lock_guard lock(mutex_);
     if (is_done_) return {};
-    HF_TRY(before_());
+    HF_TRY(before_(resizes));
     is_done_ = true;
     return {};
   }
 
   const std::unique_ptr<CollectiveFile> file_;
-  const std::function<Status()> before_;
+  const BeforeWrite before_;
   std::atomic<bool> is_done_{false};
   std::mutex mutex_;
 };
 
 }  // namespace
 
-std::unique_ptr<CollectiveFile> before_first_write(std::unique_ptr<CollectiveFile> file, std::function<Status()> before) {
+std::unique_ptr<CollectiveFile> before_first_write(std::unique_ptr<CollectiveFile> file, BeforeWrite before) {
   return std::make_unique<FirstWrite>(std::move(file), std::move(before));
 }
 

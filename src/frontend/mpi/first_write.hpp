@@ -7,7 +7,8 @@
 
 namespace holdfast::frontend {
 
-// Where `before` fails the write does. It is called again before the next one.
-std::unique_ptr<CollectiveFile> before_first_write(std::unique_ptr<CollectiveFile> file, std::function<Status()> before);
+// Where `before` fails the write does. It is called again before the next one. `resizes`: that sets the file's size.
+using BeforeWrite = std::function<Status(bool resizes)>;
+std::unique_ptr<CollectiveFile> before_first_write(std::unique_ptr<CollectiveFile> file, BeforeWrite before);
 
 }  // namespace holdfast::frontend

@@ -294,10 +294,11 @@ class Opener {
       return named_once(stack.status());
     }
     file.checkpoint = std::move(shared->checkpoint);
+    if (file.checkpoint) HF_FAULT(told_once(file, file.checkpoint->opened(*file.exchange)));
     file.version_read = std::move(shared->version);
     take_stack(std::move(*stack), file);
-    if (SharedCheckpoint* const one = file.checkpoint && file.checkpoint->may_stay_so() ? file.checkpoint.get() : nullptr)
-      file.stack = before_first_write(std::move(file.stack), [one] { return one->first_write(); });
+    if (WrittenCheckpoint* const one = file.checkpoint && file.checkpoint->minds_first_write() ? file.checkpoint.get() : nullptr)
+      file.stack = before_first_write(std::move(file.stack), [one](bool resizes) { return one->first_write(resizes); });
     return furnish(file, own);
   }
 

@@ -15,8 +15,10 @@
 #include "checkpoint/local.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/run.hpp"
+#include "checkpoint/shared.hpp"
 #include "exchange/agree.hpp"
 #include "frontend/mpi/errors.hpp"
+#include "frontend/mpi/recorded_checkpoint.hpp"
 #include "frontend/posix/own_code.hpp"
 #include "real_mpi.h"
 #include "tree/settings.hpp"
@@ -47,29 +49,39 @@ int flags_of(int amode) {
 
 // What the first rank tells the others of what it has begun, or found.
 struct Told {
-  bool fresh = false, may_stay_so = false;
-  std::optional<checkpoint::LocalName> name = {};
+  bool fresh = false, may_stay_so = false, is_recorded = false;
+  std::optional<checkpoint::LocalName> name = {};  // nothing: it is only read
   Bytes manifest = {};
 
   static Told decode(ByteView bytes) {
     Told told;
-    told.fresh = bytes[0] != std::byte(0), told.may_stay_so = bytes[1] != std::byte(0);
-    const auto length = size_t(bytes[2]);
+    told.fresh = bytes[0] != std::byte(0), told.may_stay_so = bytes[1] != std::byte(0), told.is_recorded = bytes[2] != std::byte(0);
+    const auto length = size_t(bytes[3]);
     told.name = checkpoint::decode_local_name(std::string(reinterpret_cast<const char*>(bytes.data()) + told_numbers, length));
     const ByteView rest = bytes.subspan(told_numbers + length);
     told.manifest.assign(rest.begin(), rest.end());
     return told;
   }
-  static constexpr size_t told_numbers = 3;
+  static constexpr size_t told_numbers = 4;
+
+  Bytes encode() const {
+    const auto text = name ? checkpoint::encode(*name) : Result<std::string>("");  // of at most 255 bytes
+    Bytes bytes{std::byte(fresh), std::byte(may_stay_so), std::byte(is_recorded), std::byte(text->size())};
+    const auto view = std::as_bytes(std::span(*text));
+    bytes.insert(bytes.end(), view.begin(), view.end());
+    bytes.insert(bytes.end(), manifest.begin(), manifest.end());
+    return bytes;
+  }
 };
 
-Bytes told_of(const std::optional<Checkpoints::Together>& growing, const layout::Manifest& manifest) {
-  const auto name = growing ? checkpoint::encode(growing->name) : Result<std::string>("");  // of at most 255 bytes
-  Bytes told{std::byte(growing && growing->fresh), std::byte(growing && growing->may_stay_so), std::byte(name->size())};
-  for (const std::string& text : {*name, layout::encode(manifest)}) {
-    const auto view = std::as_bytes(std::span(text));
-    told.insert(told.end(), view.begin(), view.end());
-  }
+Told told_of(const std::optional<Checkpoints::Together>& growing, const std::optional<Checkpoints::Shared>& recorded,
+             const layout::Manifest& manifest) {
+  Told told;
+  if (growing) told.fresh = growing->fresh, told.may_stay_so = growing->may_stay_so, told.name = growing->name;
+  if (recorded) told.may_stay_so = recorded->may_stay_so, told.is_recorded = true, told.name = recorded->name;
+  const std::string text = layout::encode(manifest);
+  const auto view = std::as_bytes(std::span(text));
+  told.manifest.assign(view.begin(), view.end());
   return told;
 }
 
@@ -133,6 +145,12 @@ Result<layout::Manifest> SharedCheckpoint::begin(int amode, uint32_t mode) {
   Checkpoints* const all = of_process();
   const auto file = all ? all->match(path_, true) : std::nullopt;
   if (!file) return Status(Kind::not_found, "", ENOENT);
+  if (all->grows(*file)) {
+    auto recorded = RecordedCheckpoint::begin(*all, *file, flags_of(amode), mode);
+    if (!recorded) return recorded.status();
+    recorded_ = std::move(*recorded);
+    return recorded_->manifest;
+  }
   auto begun = all->begin_together(*file, flags_of(amode), mode, settings_);
   if (!begun) return begun.status();
   growing_ = std::move(*begun);
@@ -174,12 +192,13 @@ Result<SharedCheckpoint::Found> SharedCheckpoint::open(const Settings& settings,
                     : writes(amode) ? one->begin(amode, mode)
                                     : one->find();
   HF_TRY(exchange::agree(ranks, first ? mine.status() : Status()));
-  const Told told = Told::decode(from_first(ranks, first ? told_of(one->growing_, *mine) : Bytes()));
+  const Told told = Told::decode(from_first(ranks, first ? told_of(one->growing_, one->recorded_, *mine).encode() : Bytes()));
   one->may_stay_so_ = told.may_stay_so;
   one->anew_ = (amode & MPI_MODE_CREATE) != 0;
   auto manifest = layout::decode(told.manifest);
   if (!manifest) return manifest.status();
   manifest->path = path;
+  if (told.is_recorded) return join_recorded(*one, {*told.name, *manifest, told.may_stay_so}, amode, ranks);
   if (writes(amode)) {
     one->open_ = std::make_shared<Open>();
     one->open_->manifest = *manifest, one->open_->name = *told.name, one->open_->may_stay_so = told.may_stay_so;
@@ -193,6 +212,18 @@ Result<SharedCheckpoint::Found> SharedCheckpoint::open(const Settings& settings,
       if (const auto file = all->match(path, true)) all->seen_together(*file, one->anew_ && !told.may_stay_so);
   }
   return Found{catalog::locate_growing(*manifest, durable), told.fresh, std::move(one)};
+}
+
+Result<SharedCheckpoint::Found> SharedCheckpoint::join_recorded(const SharedCheckpoint& one, const Checkpoints::Shared& there, int amode,
+                                                                exchange::Exchange& ranks) {
+  auto recorded = one.recorded_ ? Result<std::unique_ptr<RecordedCheckpoint>>(
+                                      std::make_unique<RecordedCheckpoint>(one.path_, *one.recorded_, (amode & MPI_MODE_CREATE) != 0))
+                                : RecordedCheckpoint::join(one.path_, there, flags_of(amode));
+  if (const Status all = exchange::agree(ranks, recorded.status()); !all) {
+    if (recorded) (*recorded)->abandon();
+    return all;
+  }
+  return Found{checkpoint::locate_shared(there.manifest, one.settings_), false, std::move(*recorded)};
 }
 
 void SharedCheckpoint::could_not_read(const std::string& version, const std::string& why) {
@@ -214,7 +245,7 @@ void SharedCheckpoint::abandon() {
   growing_.reset();
 }
 
-Status SharedCheckpoint::first_write() {
+Status SharedCheckpoint::first_write(bool) {
   const posix::OurCode ours_now;
   if (Checkpoints* const all = of_process()) HF_TRY(all->written_together(open_->name));
   open_->has_written = true;

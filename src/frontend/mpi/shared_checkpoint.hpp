@@ -1,5 +1,5 @@
 // A file of a checkpoint (docs/checkpoints.md) that ranks open together. To write, it is a protected file over the nodes' directories, which becomes
-// a version when all of them have closed it. To read, it is a version.
+// a version when all of them have closed it, or by its pattern's word is one that others may open by themselves (recorded_checkpoint.hpp). To read, it is a version.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -10,13 +10,14 @@
 #include "base/status.hpp"
 #include "catalog/located.hpp"
 #include "exchange/exchange.hpp"
+#include "frontend/mpi/written_checkpoint.hpp"
 #include "frontend/posix/checkpoints.hpp"
 
 namespace holdfast::frontend {
 
 // A process may open a file once more that it has open with others, as PnetCDF does to write on its own (MPI_COMM_SELF): it joins them, and the file is a version
 // when the first open is closed.
-class SharedCheckpoint {
+class SharedCheckpoint final : public WrittenCheckpoint {
  public:
   // Whether an open of that path is one of these; by one rank.
   static bool is_meant(const Settings& settings, const std::string& path, int amode, int ranks);
@@ -25,20 +26,19 @@ class SharedCheckpoint {
   struct Found {
     catalog::Located located;
     bool fresh;
-    std::unique_ptr<SharedCheckpoint> checkpoint;
+    std::unique_ptr<WrittenCheckpoint> checkpoint;
     std::string version = {};  // its id, where it is only read
   };
   static Result<Found> open(const Settings& settings, const std::string& path, int amode, uint32_t mode, exchange::Exchange& ranks);
-  ~SharedCheckpoint();
+  ~SharedCheckpoint() override;
   // A rank could not read that version: a note on its node says so before the next attempt begins (checkpoint/unread.hpp).
   static void could_not_read(const std::string& version, const std::string& why);
   // It began as a copy, and is a version where some rank writes to it. Each rank says so before its first write.
-  bool may_stay_so() const { return may_stay_so_; }
-  Status first_write();
-  // It could not be opened after all; on each rank.
-  void abandon();
-  // Collective, when the file is closed with that status: it is a version from then on, or gone.
-  Status close(const Status& closed, bool and_remove, exchange::Exchange& ranks);
+  bool minds_first_write() const override { return may_stay_so_; }
+  Status first_write(bool resizes) override;
+  void abandon() override;
+  // It is a version from then on, or gone.
+  Status close(const Status& closed, bool and_remove, exchange::Exchange& ranks) override;
 
  private:
   // What this process has open to write, with others.
@@ -57,6 +57,7 @@ class SharedCheckpoint {
   SharedCheckpoint(const Settings& settings, std::string path) : settings_(settings), path_(std::move(path)) {}
   static Result<bool> all_have_it_open(const OpenPtr& mine, const std::string& path, exchange::Exchange& ranks);
   static Result<Found> join(std::unique_ptr<SharedCheckpoint> one, const OpenPtr& there, int amode);
+  static Result<Found> join_recorded(const SharedCheckpoint& one, const posix::Checkpoints::Shared& there, int amode, exchange::Exchange& ranks);
   Status close_joined(const Status& closed, bool and_remove);
   Result<layout::Manifest> begin(int amode, uint32_t mode);
   Result<layout::Manifest> find() const;
@@ -70,6 +71,7 @@ class SharedCheckpoint {
   bool has_joined_ = false, writes_ = true;              // another open, and whether it is to write
   OpenPtr open_;                                         // null until it is open
   std::optional<posix::Checkpoints::Together> growing_;  // on the rank that has begun it
+  std::optional<posix::Checkpoints::Shared> recorded_;   // ... by its pattern's word
 };
 
 }  // namespace holdfast::frontend

@@ -145,14 +145,22 @@ class Checkpoints {
     layout::Manifest manifest;
     bool may_stay_so = false;  // it began as a copy of the version before
   };
-  // To be written: the version that is being written, or a new one. Each such open has its shared_closed().
-  Result<Shared> open_shared(const File& file, int flags, mode_t mode);
+  // By whom it is opened. What a handle of MPI holds is lost with the process, so who has one tells of its end.
+  enum class By : uint8_t { number, handle };
+  // To be written: the version that is being written, or a new one. Each such open has its shared_closed(), or handle_closed().
+  Result<Shared> open_shared(const File& file, int flags, mode_t mode, By by = By::number);
+  // By a handle, on a rank that another one has told what it has opened, and still has open.
+  Status join_shared(const File& file, const Shared& there, int flags);
+  // Handles open the file to write at once, by whichever rank. Of a copy that nobody has written to, that is said by one of them.
+  Status handle_opened(const Shared& shared);
   // To be read, while it is written. Nothing: it is a version, or there is none. `file_id`: that one; empty: the newest to which somebody has written.
   Result<std::optional<Shared>> find_shared(const File& file, const std::string& file_id = "");
-  // Before this process writes to one for the first time. What it goes by now: another rank may have truncated it since it was opened.
-  Result<checkpoint::LocalName> shared_written(const Shared& shared);
+  // Before this process writes to one for the first time. `anew`: what it was while ranks only looked at it becomes another version, as by a truncation. What it
+  // goes by now: another rank may have truncated it since it was opened.
+  Result<checkpoint::LocalName> shared_written(const Shared& shared, By by = By::number, bool anew = false);
   // `arrived`: all that this process has written of it. `last`: it has it open by no other number. `alone`: no child of it has it open either.
   void shared_closed(const Shared& shared, bool arrived, bool last, bool alone = true);
+  void handle_closed(const Shared& shared, bool arrived);
   // The process ends, and all that it wrote has arrived.
   void shared_ended();
   // What look() has found of one: a local file of that size, or one of its content (the caller's) for who reads it by other ways.

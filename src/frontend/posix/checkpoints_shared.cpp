@@ -101,18 +101,23 @@ Result<SharedFile> Checkpoints::State::make_shared(const File& file, bool is_wri
   return begun;
 }
 
-// Who writes says so before anybody may look whether somebody does.
-// What it begins to write as a copy is noted at its first write.
-Status Checkpoints::State::take_part(const SharedFile& file, bool may_only_read, bool is_noted) {
-  const LocalName& name = file.name;
+// Who writes says so before anybody may look whether somebody does. What it begins to write as a copy is noted at its first write.
+Status Checkpoints::State::take_part(const Shared& shared, int flags, By by) {
+  const LocalName& name = shared.name;
+  const bool may_only_read = shared.may_stay_so && (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC);
+  const bool is_noted = !shared.may_stay_so || (flags & O_TRUNC);
   HF_TRY(files.opened(name, who()));
   const bool is_first = !parts.has_taken(name, rank);
-  HF_TRY(may_only_read ? parts.take(name, rank, false) : is_noted ? writes_shared(name, is_first) : begins_shared(name, is_first));
-  OpenShared& one = open_shared[file.manifest.file_id];
-  if (one.process != ::getpid()) one = {name, ::getpid(), 0, false, true, false, false};
+  if (const Status taken = may_only_read ? parts.take(name, rank, false)
+                           : is_noted    ? writes_shared(name, is_first)
+                                         : begins_shared(name, is_first);
+      !taken)
+    return files.no_longer(name, who()), taken;
+  OpenShared& one = open_shared[shared.manifest.file_id];
+  if (one.process != ::getpid()) one = {.name = name, .process = ::getpid(), .only_reads = true};
   goes_by(one, name);
   one.only_reads &= may_only_read, one.is_noted |= is_noted;
-  ++one.times, ++shared_opens;
+  ++one.times, ++shared_opens, one.handles += by == By::handle;
   return {};
 }
 
@@ -133,12 +138,23 @@ void Checkpoints::State::goes_by(OpenShared& one, const LocalName& name) {
   one.name = name, one.is_noted = one.has_written = false;
 }
 
+// Its generation would not tell of what a handle writes.
+Status Checkpoints::State::no_longer_looked_at(SharedFile& one, By by, bool anew, const SharedFiles& all) {
+  if (!one.begun_as) return {};
+  const auto named = anew && all.is_only_looked_at(one) ? patterns.match(one.name.file) : std::nullopt;
+  if (!named) return by == By::handle ? all.is_no_copy(one) : Status();
+  const auto name = next_name_together(File{*named, one.name.file}, true);
+  if (!name) return name.status();
+  HF_TRY(checkpoint::encode(*name).status());
+  return all.begin_anew(one, *name, true);
+}
+
 // In a turn, and by the name that it has now: who truncates it while it was only looked at gives it another one.
-Result<LocalName> Checkpoints::State::begins_to_write(const Shared& shared, bool is_known) {
+Result<LocalName> Checkpoints::State::begins_to_write(const Shared& shared, bool is_known, By by, bool anew) {
   auto all = SharedFiles::look(run, settings);
   if (!all) return all.status();
   HF_TRY(all->take_turn(shared.name.file));
-  const auto found = all->find(shared.name.file);
+  auto found = all->find(shared.name.file);
   if (!found) return found.status();
   const auto is_it = [&](const SharedFile& one) { return one.manifest.file_id == shared.manifest.file_id; };
   const auto one = std::find_if(found->begin(), found->end(), is_it);
@@ -147,6 +163,7 @@ Result<LocalName> Checkpoints::State::begins_to_write(const Shared& shared, bool
     return Status(Kind::stale, shared.name.file + ": has become a version, or was given up or renamed, since it was opened: open it again", ESTALE);
   }
   if (!one->is_last) return truncated_since(shared.name.file);
+  HF_TRY(no_longer_looked_at(*one, by, anew, *all));
   HF_TRY(writes_shared(one->name, true));
   if (is_known) HF_TRY(files.opened(one->name, who()));
   return one->name;
@@ -163,26 +180,32 @@ Status Checkpoints::State::check_is_last(const Shared& shared) const {
 }
 
 // A child, or an image after an exec, is not known: what its rank has said holds for it.
-Result<LocalName> Checkpoints::shared_written(const Shared& shared) {
+Result<LocalName> Checkpoints::shared_written(const Shared& shared, By by, bool anew) {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->open_shared.find(shared.manifest.file_id);
   State::OpenShared* const known = found != state_->open_shared.end() && found->second.process == ::getpid() ? &found->second : nullptr;
   if (known && known->has_written) return known->name;
   const bool is_noted = known ? known->is_noted : !shared.may_stay_so && state_->parts.has_taken(shared.name, state_->rank);
   if (is_noted) HF_TRY(state_->check_is_last(shared));
-  auto name = is_noted ? Result<LocalName>(known ? known->name : shared.name) : state_->begins_to_write(shared, known);
+  auto name = is_noted ? Result<LocalName>(known ? known->name : shared.name) : state_->begins_to_write(shared, known, by, anew);
   if (!name) return name;
   state_->parts.writes(*name, state_->rank);
   if (known) state_->goes_by(*known, *name), known->only_reads = false, known->is_noted = known->has_written = true;
   return name;
 }
 
-Result<Checkpoints::Shared> Checkpoints::State::open_shared_now(const File& file, int flags, mode_t mode) {
+Result<Checkpoints::Shared> Checkpoints::State::open_shared_now(const File& file, int flags, mode_t mode, By by) {
   auto all = SharedFiles::look(run, settings);
   if (!all) return all.status();
   HF_TRY(all->take_turn(file.path));
   auto found = all->find(file.path);
   if (!found) return found.status();
+  // Who comes back to what all have gone on from, as to a slot, begins another version, also where no protector has come to it yet.
+  if (!found->empty() && (found->back().is_sealed || (parts.has_written(found->back().name, rank) && all->is_complete(found->back(), false)))) {
+    HF_TRY(all->seal(found->back()).status());
+    all->settle_older_than(found->back(), *found);
+    found->clear();
+  }
   for (const SharedFile& one : *found)
     if (one.is_sealed) HF_TRY(all->seal(one).status());
   std::erase_if(*found, [](const SharedFile& one) { return one.is_sealed; });
@@ -193,16 +216,12 @@ Result<Checkpoints::Shared> Checkpoints::State::open_shared_now(const File& file
   if (!*there && found->size() > 1) all->forget_older_than(found->back(), *found);
   const auto one = *there ? Result<SharedFile>(**there) : make_shared(file, !found->empty(), flags, mode, *all);
   if (!one) return one.status();
-  const bool may_only_read = one->begun_as && (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC);
-  const bool is_noted = !one->begun_as || (flags & O_TRUNC);
-  if (const Status takes_part = take_part(*one, may_only_read, is_noted); !takes_part) {
-    files.no_longer(one->name, who());
-    return takes_part;
-  }
-  return Shared{one->name, one->manifest, one->begun_as.has_value()};
+  Shared shared{one->name, one->manifest, one->begun_as.has_value()};
+  HF_TRY(take_part(shared, flags, by));
+  return shared;
 }
 
-Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags, mode_t mode) {
+Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags, mode_t mode, By by) {
   if (!checkpoint::are_ranks_said())
     return Status(Kind::invalid,
                   "the launcher does not give the number of ranks, which a file that all of them write needs; set PMI_SIZE to that "
@@ -212,12 +231,35 @@ Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags
   std::lock_guard lock(state_->mutex);
   HF_TRY(state_->files.make());
   state_->note_opened(file);
-  auto shared = state_->open_shared_now(file, flags, mode);
+  auto shared = state_->open_shared_now(file, flags, mode, by);
   // A node may have been lost meanwhile: whoever looks again does without it. So many losses the scheme bears.
   const auto scheme = layout::Scheme::parse(state_->settings.protect.value_or(""));
   for (int lost = 0; scheme && lost < scheme->m && (shared.status().kind() == Kind::io || shared.status().kind() == Kind::timed_out); ++lost)
-    shared = state_->open_shared_now(file, flags, mode);
+    shared = state_->open_shared_now(file, flags, mode, by);
   return shared;
+}
+
+// It cannot become a version, nor give way to another one, while the one who tells of it has it open.
+Status Checkpoints::join_shared(const File& file, const Shared& there, int flags) {
+  std::lock_guard lock(state_->mutex);
+  HF_TRY(state_->files.make());
+  state_->note_opened(file);
+  return state_->take_part(there, flags, By::handle);
+}
+
+Status Checkpoints::handle_opened(const Shared& shared) {
+  if (!shared.may_stay_so) return {};
+  std::lock_guard lock(state_->mutex);
+  auto all = SharedFiles::look(state_->run, state_->settings);
+  if (!all) return all.status();
+  HF_TRY(all->take_turn(shared.name.file));
+  const auto found = all->find(shared.name.file);
+  if (!found) return found.status();
+  const auto is_it = [&](const SharedFile& one) { return one.manifest.file_id == shared.manifest.file_id; };
+  const auto one = std::find_if(found->begin(), found->end(), is_it);
+  if (one == found->end() || !one->begun_as || all->is_noted(*one)) return {};
+  SharedFile now = *one;
+  return all->opened_and_not_written(now);
 }
 
 Result<std::optional<Checkpoints::Shared>> Checkpoints::find_shared(const File& file, const std::string& file_id) {
@@ -255,6 +297,11 @@ namespace {
 Result<std::optional<SharedFile>> closed_by_all(const SharedFiles& all, const std::string& path) {
   auto found = all.find(path);
   if (!found) return found.status();
+  if (!found->empty() && found->back().is_sealed) {
+    HF_TRY(all.seal(found->back()).status());
+    all.settle_older_than(found->back(), *found);
+    return std::optional<SharedFile>();
+  }
   for (const SharedFile& one : *found)
     if (one.is_sealed) HF_TRY(all.seal(one).status());
   std::erase_if(*found, [](const SharedFile& one) { return one.is_sealed; });
@@ -339,10 +386,20 @@ void Checkpoints::shared_closed(const Shared& shared, bool arrived, bool last, b
   if (only_read && alone) state_->give_up_untouched(name);
 }
 
+void Checkpoints::handle_closed(const Shared& shared, bool arrived) {
+  {
+    std::lock_guard lock(state_->mutex);
+    const auto found = state_->open_shared.find(shared.manifest.file_id);
+    if (found != state_->open_shared.end() && found->second.handles > 0) --found->second.handles;
+  }
+  shared_closed(shared, arrived, true);
+}
+
 void Checkpoints::shared_ended() {
   std::lock_guard lock(state_->mutex);
   for (const auto& [id, one] : state_->open_shared)
-    if (one.process == ::getpid() && !one.failed) state_->parts.closes(one.name, state_->rank), state_->files.no_longer(one.name, state_->who());
+    if (one.process == ::getpid() && !one.failed && one.handles == 0)
+      state_->parts.closes(one.name, state_->rank), state_->files.no_longer(one.name, state_->who());
 }
 
 Result<uint64_t> Checkpoints::State::size_of(const Shared& shared) const {

@@ -140,6 +140,7 @@ struct Checkpoints::State {
   Result<LocalName> next_name_in_pool(const File& file, bool written_anew, std::string* before = nullptr);
   // Of a file that ranks write together: it is not begun where another one has its place.
   Result<LocalName> next_name_together(const File& file, bool written_anew);
+  Result<Together> begin_together_now(const File& file, int flags, mode_t mode, const Settings& settings);
   Status note_together(const LocalName& name) const;
   Status check_not_overtaken(const LocalName& name);
   struct InPool {
@@ -203,11 +204,12 @@ struct Checkpoints::State {
   Result<const checkpoint::SharedFile*> one_to_join(const std::vector<checkpoint::SharedFile>& found, int flags,
                                                     const checkpoint::SharedFiles& all) const;
   Status check_is_last(const Shared& shared) const;
-  Result<Shared> open_shared_now(const File& file, int flags, mode_t mode);
+  Result<Shared> open_shared_now(const File& file, int flags, mode_t mode, By by);
   Result<checkpoint::SharedFile> make_shared(const File& file, bool is_written, int flags, mode_t mode, const checkpoint::SharedFiles& all);
-  Status take_part(const checkpoint::SharedFile& one, bool may_only_read, bool is_noted);
+  Status take_part(const Shared& shared, int flags, By by);
   Status begins_shared(const LocalName& name, bool is_first);
-  Result<LocalName> begins_to_write(const Shared& shared, bool is_known);
+  Result<LocalName> begins_to_write(const Shared& shared, bool is_known, By by, bool anew);
+  Status no_longer_looked_at(checkpoint::SharedFile& one, By by, bool anew, const checkpoint::SharedFiles& all);
   struct OpenShared;
   void goes_by(OpenShared& one, const LocalName& name);
   Status writes_shared(const LocalName& name, bool is_first);
@@ -270,6 +272,7 @@ struct Checkpoints::State {
     LocalName name;
     pid_t process;
     int times = 0;
+    int handles = 0;  // of these
     bool failed = false;
     bool only_reads = false;   // so far, what began as a copy
     bool is_noted = false;     // ... as about to write

@@ -85,38 +85,58 @@ Result<LocalName> Checkpoints::State::next_name_together(const File& file, bool 
   return next;
 }
 
+// What another node has closed is waited for. Whoever has closed it just now has a version of a number that may be given here, and is looked for again.
 Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int flags, mode_t mode, const Settings& settings) {
+  constexpr int most_looks = 5;
+  if (checkpoint::look_elsewhere(file.path, state_->node, state_->run, state_->settings).is_coming) HF_TRY(state_->await_protection(file, 0));
   std::lock_guard lock(state_->mutex);
-  State& state = *state_;
-  auto sight = state.look_locked(file);
+  auto begun = state_->begin_together_now(file, flags, mode, settings);
+  for (int looks = 1; looks < most_looks && begun.status().kind() == Kind::stale; ++looks)
+    begun = state_->begin_together_now(file, flags, mode, settings);
+  return begun;
+}
+
+namespace {
+
+// Which version, in whatever state its local file is.
+std::string version_in(const Checkpoints::Sight& sight) { return sight.path.substr(sight.path.rfind('/') + 1); }
+
+}  // namespace
+
+Result<Checkpoints::Together> Checkpoints::State::begin_together_now(const File& file, int flags, mode_t mode, const Settings& settings) {
+  auto sight = look_locked(file);
   if (!sight) return sight.status();
   const bool there = sight->what == Sight::local || (sight->what == Sight::as_without && catalog::look(file.path, true).ok());
   if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
   if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
-  if (const auto here = state.files.newest(file.path); here && here->state == checkpoint::State::writing && !here->is_untouched)
+  if (const auto here = files.newest(file.path); here && here->state == checkpoint::State::writing && !here->is_untouched)
     return Status(Kind::busy, file.path + ": a program has it open to write by itself; let it close the file before ranks open it together");
-  HF_TRY(state.files.make());
-  auto name = state.next_name_together(file, (flags & O_CREAT) != 0);
+  HF_TRY(files.make());
+  auto name = next_name_together(file, (flags & O_CREAT) != 0);
   if (!name) return name.status();
   HF_TRY(checkpoint::encode(*name).status());
+  const auto now = look_locked(file);  // else it is not what the number before stands for
+  if (!now) return now.status();
+  if (now->what != sight->what || version_in(*now) != version_in(*sight))
+    return Status(Kind::stale, file.path + ": others write it again and again while ranks open it: let one write it after the other", EBUSY);
   const bool may_stay_so = there && (flags & O_ACCMODE) == O_RDWR;
-  if (!may_stay_so && (!there || (flags & O_CREAT))) state.begins(name->step);
+  if (!may_stay_so && (!there || (flags & O_CREAT))) begins(name->step);
   (void)catalog::make_with_parents(catalog::parent_of(file.path));
   // Before there is anything that would have to be taken back.
-  const auto last = there ? state.open_seen(file, *sight) : Result<catalog::Descriptor>(catalog::Descriptor());
+  const auto last = there ? open_seen(file, *sight) : Result<catalog::Descriptor>(catalog::Descriptor());
   if (!last) return last.status();
-  auto located = checkpoint::grow(name->version_in(state.run), state.node, mode, settings);
+  auto located = checkpoint::grow(name->version_in(run), node, mode, settings);
   if (!located) return located.status();
   Together growing{std::move(*located), std::move(*name), !there, may_stay_so};
-  const std::string note = state.files.path(checkpoint::State::together, growing.name);
-  Status begun = may_stay_so ? Status() : state.note_together(growing.name);
+  const std::string note = files.path(checkpoint::State::together, growing.name);
+  Status begun = may_stay_so ? Status() : note_together(growing.name);
   if (begun && there) begun = checkpoint::begin_with(growing.located, last->get(), file.path, settings);
   if (!begun) {
     (void)catalog::unlink_file(note);
     checkpoint::give_up(growing.located);
     return begun;
   }
-  state.together.insert(file.path);
+  together.insert(file.path);
   return growing;
 }
 

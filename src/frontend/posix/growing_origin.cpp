@@ -32,13 +32,19 @@ Status GrowingOrigin::find() {
   return {};
 }
 
+Status GrowingOrigin::is_written(bool anew) {
+  HF_TRY(find());
+  Checkpoints* const all = Checkpoints::of_process(settings_);
+  if (!all) return {};
+  auto name = all->shared_written(*shared_, Checkpoints::By::number, anew);
+  if (!name) return name.status();
+  shared_->name = std::move(*name);
+  return {};
+}
+
 Result<file::Bottom> GrowingOrigin::reach(Writing writing) {
   HF_TRY(find());
-  if (Checkpoints* const all = writing.now ? Checkpoints::of_process(settings_) : nullptr) {
-    auto name = all->shared_written(*shared_);
-    if (!name) return name.status();
-    shared_->name = std::move(*name);
-  }
+  if (writing.now) HF_TRY(is_written(false));
   auto file = file::open_together({checkpoint::locate_shared(shared_->manifest, settings_), false}, {.write = writing.now}, settings_, *alone_);
   if (!file) return file.status();
   file::Bottom bottom;

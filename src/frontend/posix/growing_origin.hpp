@@ -29,9 +29,12 @@ class GrowingOrigin final : public file::Origin {
   Result<file::Bottom> reach(Writing writing) override;
   bool kernel_keeps() const override { return false; }
   Result<raw::Fd> lock_descriptor(int inherited) override;
+  // Its size is to be set: by the first write that is a truncation.
+  Status resizes() { return is_written(true); }
 
  private:
   Status find();
+  Status is_written(bool anew);
 
   const std::string file_id_, path_;
   Settings settings_;

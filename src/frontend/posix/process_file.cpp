@@ -534,6 +534,7 @@ ProcessFile::Identity ProcessFile::identity_of_copy() {
 
 Status ProcessFile::set_size(uint64_t bytes) {
   std::lock_guard lock(mutex_);
+  if (growing()) HF_TRY(growing()->resizes());
   HF_TRY(reach(true));
   note_written();
   return heard(stack_->set_size(bytes));

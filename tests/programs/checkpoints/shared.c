@@ -2,10 +2,13 @@
      shared run STEPS MS    from the newest there is: a file for each step, with a pause after it
      shared torn STEP       writes it, dies while it writes it anew, and finds it when it is started again
      shared mixed           steps that count down, the last one by one rank alone
-     shared joined STEP     writes it by opens of its own beside the one of all, as PnetCDF does in its independent mode; the next step in a wrong order
+     shared joined STEP [WAITS]  writes it by opens of its own beside the one of all, as PnetCDF does in its independent mode; the next step in a wrong order
+     shared opens STEP      one file by opens of one rank, of some and of all, by MPI and by others; the next step as well
+     shared slots COUNT HOW two slots in turn, each truncated by a rank when all have it open: by ftruncate, or by MPI; or MPI writes it anew
      shared STEP            what an MPI job of this many ranks may do with such files, in that step and the next ones */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -159,7 +162,8 @@ static int read_joined(int step) {
   return bad;
 }
 
-static void joined(int step) {
+/* `waits`: a version waits for all opens. */
+static void joined(int step, int waits) {
   MPI_File all, alone;
   for (int i = 0; i < 4; ++i) {
     write_joined(step + i, MPI_MODE_CREATE | MPI_MODE_RDWR, i < 2);
@@ -167,6 +171,7 @@ static void joined(int step) {
   }
   write_joined(step, MPI_MODE_RDWR, 0); /* an update, by the open that has joined as well */
   CHECK(read_joined(step) == 0);
+  if (waits) return;
   /* Closed too late: it is not protected, and the first close says so. */
   DONE(MPI_File_open(MPI_COMM_WORLD, name(step + 4), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &all));
   DONE(MPI_File_open(MPI_COMM_SELF, name(step + 4), MPI_MODE_RDWR, MPI_INFO_NULL, &alone));
@@ -189,6 +194,92 @@ static void only_looked_at(int step) {
     DONE(MPI_File_close(&file));
   }
   CHECK(read_step(step, step) == 0);
+}
+
+enum { header = 100, piece = 1000 };
+
+static char letter(int step, int kind, int of_rank) { return (char)('a' + (step + 5 * kind + of_rank) % 26); }
+
+static void write_piece(MPI_Comm ranks_of_it, int step, int amode, int kind) {
+  char own[piece];
+  MPI_File file;
+  memset(own, letter(step, kind, rank), sizeof own);
+  DONE(MPI_File_open(ranks_of_it, name(step), amode, MPI_INFO_NULL, &file));
+  DONE(MPI_File_write_at_all(file, header + ((MPI_Offset)kind * ranks + rank) * piece, own, piece, MPI_BYTE, MPI_STATUS_IGNORE));
+  DONE(MPI_File_close(&file));
+}
+
+static int bad_pieces(const char* got, int step) {
+  int bad = 0;
+  for (int i = 0; i < header; ++i) bad += got[i] != 'H';
+  for (int i = 0; i < 4 * ranks * piece; ++i) bad += got[header + i] != letter(step, i / piece / ranks, i / piece % ranks);
+  return bad;
+}
+
+/* A header by stdio; parts by all, by each rank alone, by two halves, and by each rank's own descriptor. Nobody waits for a checkpoint to be one. */
+static void opens(int step) {
+  const size_t bytes = header + 4 * (size_t)ranks * piece;
+  char* got = calloc(1, bytes);
+  char own[piece];
+  MPI_Comm half;
+  MPI_File file;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  if (rank == 0) {
+    FILE* out = fopen(name(step), "w");
+    CHECK(out && fprintf(out, "%s", "HHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHH") == header / 2);
+    CHECK(out && fprintf(out, "%s", "HHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHH") == header / 2 && fclose(out) == 0);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  write_piece(MPI_COMM_WORLD, step, step % 2 ? MPI_MODE_RDWR : MPI_MODE_CREATE | MPI_MODE_WRONLY, 0);
+  write_piece(MPI_COMM_SELF, step, MPI_MODE_CREATE | MPI_MODE_WRONLY, 1);
+  write_piece(half, step, step % 2 ? MPI_MODE_CREATE | MPI_MODE_RDWR : MPI_MODE_WRONLY, 2);
+  const int fd = open(name(step), O_WRONLY);
+  memset(own, letter(step, 3, rank), sizeof own);
+  CHECK(pwrite(fd, own, piece, header + (3 * ranks + rank) * piece) == piece && close(fd) == 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  FILE* in = fopen(name(step), "r");
+  CHECK(in && fread(got, 1, bytes, in) == bytes && fclose(in) == 0);
+  CHECK(bad_pieces(got, step) == 0);
+  memset(got, 0, bytes);
+  DONE(MPI_File_open(MPI_COMM_WORLD, name(step), MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+  DONE(MPI_File_read_at_all(file, 0, got, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+  CHECK(bad_pieces(got, step) == 0);
+  DONE(MPI_File_close(&file));
+  MPI_Barrier(MPI_COMM_WORLD);
+  free(got);
+  MPI_Comm_free(&half);
+}
+
+static void write_slot(int step, const char* how, int number) {
+  char own[piece];
+  MPI_File file;
+  memset(own, letter(number, 0, 0), sizeof own);
+  if (!strcmp(how, "ftruncate")) {
+    const int fd = open(name(step), O_RDWR | O_CREAT, 0644);
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(rank != 0 || ftruncate(fd, 0) == 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(pwrite(fd, own, piece, rank * piece) == piece && close(fd) == 0);
+    return;
+  }
+  DONE(MPI_File_open(MPI_COMM_WORLD, name(step), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+  if (!strcmp(how, "size")) DONE(MPI_File_set_size(file, 0));
+  DONE(MPI_File_write_at_all(file, rank * piece, own, piece, MPI_BYTE, MPI_STATUS_IGNORE));
+  DONE(MPI_File_close(&file));
+}
+
+static void slots(int count, const char* how) {
+  for (int i = 1; i <= count; ++i) {
+    write_slot(1 + i % 2, how, i);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  /* What is only looked at is no newer for that. */
+  MPI_File file;
+  char got = 0;
+  DONE(MPI_File_open(MPI_COMM_WORLD, name(1 + (count - 1) % 2), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+  DONE(MPI_File_read_at(file, rank * piece, &got, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+  CHECK(got == letter(count - 1, 0, 0));
+  DONE(MPI_File_close(&file));
 }
 
 static void rules(int step) {
@@ -259,7 +350,9 @@ int main(int count, char** words) {
   if (count > 3 && !strcmp(words[1], "run")) run(atoi(words[2]), atoi(words[3]));
   else if (count > 2 && !strcmp(words[1], "torn")) torn(atoi(words[2]));
   else if (count > 1 && !strcmp(words[1], "mixed")) mixed();
-  else if (count > 2 && !strcmp(words[1], "joined")) joined(atoi(words[2]));
+  else if (count > 2 && !strcmp(words[1], "opens")) opens(atoi(words[2])), opens(atoi(words[2]) + 1);
+  else if (count > 3 && !strcmp(words[1], "slots")) slots(atoi(words[2]), words[3]);
+  else if (count > 2 && !strcmp(words[1], "joined")) joined(atoi(words[2]), count > 3);
   else if (count > 1) rules(atoi(words[1]));
   int all = wrong;
   MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

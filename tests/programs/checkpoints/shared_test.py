@@ -15,6 +15,7 @@ import time
 from checkpoints_test import main
 
 PATTERN = "ck/ck.{step}"
+SHARED = "shared:" + PATTERN
 
 
 def program(case):
@@ -81,7 +82,10 @@ def the_newest_is_what_was_written_last(case):
 
 
 def ranks_that_open_it_once_more(case):
-    for pattern in (PATTERN, "shared:ck/ck.{step}", "ck/*"):
+    case.job(program(case), "joined", "10", "waits", pattern=SHARED)
+    case.expect("checkpoints", case.states(SHARED)[10], ("whole", 1))
+    nothing_is_left_half(case)
+    for pattern in (PATTERN, "ck/*"):
         done = case.job(program(case), "joined", "10", pattern=pattern)
         case.expect("what is said", "has it open still: it is not protected" in done.stderr, True)
         if pattern == PATTERN:
@@ -109,12 +113,32 @@ def what_cannot_be_read_is_passed_over(case):
 
 def by_the_patterns_word(case):
     """Also where one rank opens the file, and beside a file of each rank."""
-    case.job(program(case), "10", pattern="shared:ck/ck.{step}")
-    case.expect("checkpoints", case.states(PATTERN), {10: ("superseded", 1), 11: ("superseded", 1), 13: ("whole", 1), 14: ("superseded", 1)})
-    listed = case.call(case.holdfast, "checkpoints", "shared:ck/ck.{step}").stdout
+    case.job(program(case), "10", pattern=SHARED)
+    case.expect("checkpoints", case.states(PATTERN), {10: ("superseded", 1), 11: ("superseded", 1), 13: ("whole", 1)})
+    listed = case.call(case.holdfast, "checkpoints", SHARED).stdout
     case.expect("by the pattern's own text", "whole" in listed, True)
     refused = case.job("true", pattern="shared:ck/ck.{step}.{rank}", launched=False, expect=2)
     case.expect("the refusal", "each rank has a file of its own" in refused.stderr, True)
+
+
+def by_whatever_opens(case):
+    """By MPI and by others, by all, some and one: as natively."""
+    case.call("mkdir", "-p", "native/ck")
+    case.call("sh", "-c", "cd native && exec \"$@\"", "sh", *case.options.launcher, program(case), "opens", "10")
+    case.job(program(case), "opens", "10", pattern=SHARED)
+    case.expect("checkpoints", case.states(SHARED), {10: ("superseded", 1), 11: ("whole", 1)})
+    for step in (10, 11):
+        with open(f"{case.scratch}/native/ck/ck.{step}", "rb") as file:
+            case.expect(f"the bytes of step {step}", drained(case, step) == file.read(), True)
+    nothing_is_left_half(case)
+
+
+def slots_that_are_truncated_when_all_have_them_open(case):
+    for how in ("ftruncate", "size", "anew"):
+        for count in (4, 5):
+            done = case.job(program(case), "slots", str(count), how, pattern=SHARED)
+            case.expect(f"slot {1 + count % 2} is the newest of {count} by {how}", f"checkpoint {1 + count % 2} is whole" in done.stderr, True)
+            nothing_is_left_half(case)
 
 
 def while_a_node_is_lost(case, pattern, *words):
@@ -213,5 +237,5 @@ def hdf5(case):
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    main(rules, the_newest_is_what_was_written_last, two_nodes_are_lost, a_rank_dies_while_it_writes, by_the_patterns_word, ranks_that_open_it_once_more, what_cannot_be_read_is_passed_over, a_node_without_ranks_is_lost_while_they_write, nodes_without_room,
+    main(rules, the_newest_is_what_was_written_last, two_nodes_are_lost, a_rank_dies_while_it_writes, by_the_patterns_word, by_whatever_opens, slots_that_are_truncated_when_all_have_them_open, ranks_that_open_it_once_more, what_cannot_be_read_is_passed_over, a_node_without_ranks_is_lost_while_they_write, nodes_without_room,
          it_is_whole_with_the_files_of_other_patterns, one_by_one, hdf5)
