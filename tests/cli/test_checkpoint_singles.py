@@ -94,6 +94,13 @@ class CheckpointSingles(CheckpointTest):
         self.job("echo 5 > results/a.dat", "--keep", "1", "--resume", "--drain", "none")
         self.assertEqual((versions("a"), versions("b")), (1, 1))
 
+    def test_where_none_can_be_seen_any_more_the_restart_is_refused(self):
+        script = "[ -e begun ] && touch again; touch begun; echo a > results/a.dat; echo b > results/b.dat; for i in $(seq 900); do sleep 0.1; done; exit 3"
+        done = self.job(script, "--restarts", "1", "--simulate-loss", "1,2,3@2", "--protect-at", "close", "--drain", "none", nodes=6, scheme="rs:2+1", expect=122)
+        self.assertIn("each of the 2 files that were protected one by one cannot be read, and there is no other: more of their nodes are lost than rs:2+1 "
+                      "tolerates; bring back the data of n1, n2, n3", done.stderr)
+        self.assertFalse(os.path.exists(self.path("again")))
+
     def test_what_more_nodes_are_lost_of_is_named_and_its_open_fails(self):
         # Two groups of nodes: what the first one has is lost with two of it.
         script = "[ $RANK = 0 ] && echo first > results/first.dat; [ $RANK = 3 ] && echo second > results/second.dat; true"

@@ -43,6 +43,7 @@ bool CheckpointsWorld::write_shared(RankOf& rank, const std::string& path, uint6
     if (all_well()) found(fmt::format("{} cannot be opened: {}", path, shared.status().sentence()));
     return false;
   }
+  note(fmt::format("rank {} writes version {} of {}", rank.number, shared->name.number, path));
   model_.name(all.number, CheckpointsModel::key_of(shared->name.version_in(run_), catalog::digits_of_node(run_.nodes.front())));
   Status written = rank.front->shared_written(*shared).status();
   if (written && !Schedule::dead())
@@ -72,6 +73,7 @@ bool CheckpointsWorld::write_resized(RankOf& rank, const Front::File& file, OfAl
   if (rank.number == 0) all.is_resized = status.ok();
   if (!wait_for_all([&] { return all.is_resized.has_value(); })) return false;
   const auto name = status ? rank.front->shared_written(*shared, by) : Result<checkpoint::LocalName>(status);
+  if (name) note(fmt::format("rank {} has version {} of {} open, and writes version {}", rank.number, shared->name.number, file.path, name->number));
   if (name) model_.name(all.number, CheckpointsModel::key_of(name->version_in(run_), catalog::digits_of_node(run_.nodes.front())));
   status = name.status();
   if (status && *all.is_resized && !Schedule::dead()) status = write_own_part(rank, located, model_.write(all.number).content, durable());
@@ -111,6 +113,7 @@ bool CheckpointsWorld::write_before(RankOf& rank, const Front::File& file, OfAll
   rank.front->shared_closed(*shared, written.ok(), true);
   if (Schedule::dead()) return false;
   if (!written && all_well()) found(fmt::format("{} cannot be written before: {}", file.path, written.sentence()));
+  note(fmt::format("rank {} has written version {} of {} before", rank.number, shared->name.number, file.path));
   count(Did::written_before, written.ok());
   return all.is_written_before = written.ok();
 }

@@ -387,7 +387,8 @@ void CheckpointsWorld::promise(const checkpoint::Checkpoint& one) {
   std::optional<CheckpointsModel::Round> round;
   for (const auto& [place, file] : one.files) {
     const CheckpointsModel::Write* const write = model_.named(CheckpointsModel::key_of(file.version, file.written_on()));
-    if (!write || !write->complete) return found(fmt::format("a version of {} is whole that nobody has closed", file.version.file));
+    if (!write || !write->complete)
+      return found(fmt::format("version {} of {} is whole, and nobody has closed that", file.version.number, file.version.file));
     if (round && *round != write->round)
       return found(fmt::format("step {} of attempt {} is whole, and its files are of rounds {} and {}", one.step, text_of(one.attempt), round->second,
                                write->round.second));

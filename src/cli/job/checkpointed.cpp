@@ -312,13 +312,17 @@ class Attempts {
     std::string name, why;
   };
   static std::string text_of(const Checkpoint& one) { return one.are_singles ? one.lost.front().version.file : name_of(one); }
+  static std::string text_of(const checkpoint::SeenWhole& one) {
+    if (!one.are_singles) return fmt::format("checkpoint {}", one.step);
+    return one.files == 1 ? "the file that was protected by itself" : fmt::format("each of the {} files that were protected one by one", one.files);
+  }
 
   // What cannot be read any more: of which every file has a version, or that was whole when it was seen last.
   Status check_unreadable(const Survey& survey) {
     std::optional<Unreadable> lost;
     if (const Checkpoint* const one = unreadable_after(survey, run_.id, begun_, lost_run_))
       lost = Unreadable{text_of(*one), why_unreadable(survey, *one)};
-    else if (seen_ && has_gone(*seen_, survey, run_.id)) lost = Unreadable{fmt::format("checkpoint {}", seen_->step), why_gone(survey)};
+    else if (seen_ && has_gone(*seen_, survey, run_.id)) lost = Unreadable{text_of(*seen_), why_gone(survey)};
     lost_run_.clear();  // it is said once
     if (!lost) return {};
     if (!run_.from) return Status(Kind::lost, fmt::format("{} cannot be read, and there is no other: {}", lost->name, lost->why));
@@ -335,7 +339,7 @@ class Attempts {
       if (singles.are_singles && singles.run == run_.id && !singles.lost.empty())
         return Unreadable{text_of(singles), why_unreadable(survey, singles)};
     if (!seen_ || !has_gone(*seen_, survey, run_.id) || checkpoint::was_removed(*seen_, survey, run_.attempt)) return {};
-    return Unreadable{fmt::format("checkpoint {}", seen_->step), why_gone(survey)};
+    return Unreadable{text_of(*seen_), why_gone(survey)};
   }
 
   std::string why_unreadable(const Survey& survey, const Checkpoint& lost) const {
@@ -345,7 +349,8 @@ class Attempts {
   }
 
   std::string why_gone(const Survey& survey) const {
-    return fmt::format("more of its nodes are lost than {} tolerates; bring back the data of {}", *settings_.protect,
+    return fmt::format("more of {} nodes are lost than {} tolerates; bring back the data of {}",
+                       seen_->are_singles && seen_->files > 1 ? "their" : "its", *settings_.protect,
                        fmt::join(nodes_that_would_help(*seen_, survey), ", "));
   }
 

@@ -137,9 +137,14 @@ std::string Checkpoints::State::why_not_newest(const Found& found, const File& f
     return version.attempt == run.attempt || would_be_readable(one);
   });
   if (is_lost) return fmt::format("{}: too many of the nodes that keep what was written last are lost, or do not answer", file.path);
+  // What is of this attempt can only be outdone on its own nodes.
+  const auto may_have_newer = [&](const std::string& address) {
+    return shown.first != run.attempt || std::find(run.nodes.begin(), run.nodes.end(), address) != run.nodes.end();
+  };
   const auto scheme = layout::Scheme::parse(settings.protect.value_or(""));
-  if (!scheme || silent.size() <= size_t(std::max(scheme->k, scheme->m))) return "";
-  return fmt::format("{}: what was written last cannot be told, as {} nodes do not answer; bring them back and try again", file.path, silent.size());
+  const auto count = size_t(std::count_if(silent.begin(), silent.end(), may_have_newer));
+  if (!scheme || count <= size_t(std::max(scheme->k, scheme->m))) return "";
+  return fmt::format("{}: what was written last cannot be told, as {} nodes do not answer; bring them back and try again", file.path, count);
 }
 
 // The newest version of this attempt, else the one that the attempt began with. `number_of_own`: of the file that this node has itself.

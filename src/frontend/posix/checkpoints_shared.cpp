@@ -141,7 +141,7 @@ void Checkpoints::State::goes_by(OpenShared& one, const LocalName& name) {
 // Its generation would not tell of what a handle writes.
 Status Checkpoints::State::no_longer_looked_at(SharedFile& one, By by, bool anew, const SharedFiles& all) {
   if (!one.begun_as) return {};
-  const auto named = anew && all.is_only_looked_at(one) ? patterns.match(one.name.file) : std::nullopt;
+  const auto named = anew && all.is_unwritten(one) ? patterns.match(one.name.file) : std::nullopt;
   if (!named) return by == By::handle ? all.is_no_copy(one) : Status();
   const auto name = next_name_together(File{*named, one.name.file}, true);
   if (!name) return name.status();
@@ -201,7 +201,10 @@ Result<Checkpoints::Shared> Checkpoints::State::open_shared_now(const File& file
   auto found = all->find(file.path);
   if (!found) return found.status();
   // Who comes back to what all have gone on from, as to a slot, begins another version, also where no protector has come to it yet.
-  if (!found->empty() && (found->back().is_sealed || (parts.has_written(found->back().name, rank) && all->is_complete(found->back(), false)))) {
+  const auto is_left = [&](const SharedFile& one) {
+    return parts.has_written(one.name, rank) && !all->is_untouched(one) && all->is_complete(one, false).ok();
+  };
+  if (!found->empty() && (found->back().is_sealed || is_left(found->back()))) {
     HF_TRY(all->seal(found->back()).status());
     all->settle_older_than(found->back(), *found);
     found->clear();

@@ -29,11 +29,14 @@ Result<std::vector<Checkpoints::State::InPool>> Checkpoints::State::begun_in_poo
     const auto nodes = checkpoint::SharedFiles::look(run, settings);
     const auto shared = nodes ? nodes->find_all() : Result<std::vector<checkpoint::SharedFile>>(nodes.status());
     if (!shared) return shared.status();
-    for (const checkpoint::SharedFile& one : *shared) all.push_back({one.name.version_in(run), nodes->is_untouched(one)});
+    for (const checkpoint::SharedFile& one : *shared) all.push_back({one.name.version_in(run), nodes->is_unwritten(one)});
   }
   const auto found = versions.look(settings.local, settings.deadline_ms);
   if (!found) return found.status();
   for (const catalog::FoundVersion& one : *found) all.push_back({*one.manifest.version, false});
+  // Nodes that do not answer may have it alone, and what is written after it comes after it.
+  for (const LocalName& name : completed_together)
+    if (const auto version = checkpoint::version_of(name, run, patterns, "")) all.push_back({*version, false});
   return all;
 }
 
