@@ -208,6 +208,14 @@ bool are_counted_by_one(const Age& a, const Age& b) {
   return a.attempt == b.attempt && a.node == b.node && a.written && b.written && a.written != b.written;
 }
 
+// The last that each node has counted.
+std::map<std::string, Age> last_by_node(const Ages& ages) {
+  std::map<std::string, Age> last;
+  for (const auto& [place, age] : ages)
+    if (const auto [at, first] = last.try_emplace(age.node, age); !first && at->second.written < age.written) at->second = age;
+  return last;
+}
+
 }  // namespace
 
 bool is_before(const Ages& a, const Ages& b) {
@@ -219,9 +227,9 @@ bool is_before(const Ages& a, const Ages& b) {
     if (are_counted_by_one(age, other->second)) return is_before(age, other->second);
     if (!of_one_place) of_one_place = &age, beside_it = &other->second;
   }
-  for (const auto& [place, age] : a)
-    for (const auto& [elsewhere, other] : b)
-      if (are_counted_by_one(age, other)) return is_before(age, other);
+  const auto others = last_by_node(b);
+  for (const auto& [node, age] : last_by_node(a))
+    if (const auto other = others.find(node); other != others.end() && are_counted_by_one(age, other->second)) return is_before(age, other->second);
   if (of_one_place) return is_before(*of_one_place, *beside_it);
   return !a.empty() && !b.empty() && is_before(a.begin()->second, b.begin()->second);
 }

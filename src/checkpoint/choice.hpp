@@ -40,7 +40,7 @@ struct Age {
 bool is_before(const Age& a, const Age& b);
 
 // Of one checkpoint, by place, or where rolls say what belongs to it by rank: of its last file there. Two are compared by the first place of both that one node
-// has counted; else by any that one node has counted, for ranks may write the same files in turn; else by the first of both, or their first ones.
+// has counted; else by the last of both that one node has counted, for ranks may write the same files in turn; else by the first of both, or their first ones.
 using Ages = std::map<uint32_t, Age>;
 bool is_before(const Ages& a, const Ages& b);
 

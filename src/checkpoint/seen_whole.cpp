@@ -16,7 +16,12 @@ std::set<std::string> silent_ones(const SeenWhole& one, const Survey& survey) {
   return silent;
 }
 
-bool have_gone(const Survey& survey, const std::string& run) {
+// What the program has removed is not missed.
+bool have_gone(const SeenWhole& one, const Survey& survey, const std::string& run) {
+  std::set<std::string> missed = one.paths;
+  for (const LocalEntry& entry : survey.local)
+    if (entry.state == State::hidden) missed.erase(entry.name.file);
+  if (missed.empty()) return false;
   const auto is_known = [&](const auto& one) { return one.run == run && one.are_singles; };
   return std::none_of(survey.checkpoints.begin(), survey.checkpoints.end(), is_known) &&
          std::none_of(survey.drained.begin(), survey.drained.end(), is_known);
@@ -26,7 +31,9 @@ bool have_gone(const Survey& survey, const std::string& run) {
 
 void see(std::optional<SeenWhole>& last, const Checkpoint& now) {
   if (!now.are_singles && !now.endures()) return;
-  SeenWhole seen{now.attempt, now.step, now.files.size(), now.age(), {}, true, now.are_singles};
+  SeenWhole seen{now.attempt, now.step, now.files.size(), now.age(), {}, true, now.are_singles, {}};
+  if (now.are_singles)
+    for (const auto& [place, file] : now.files) seen.paths.insert(file.version.file);
   for (const std::string& place : now.nodes()) seen.nodes.insert(parse_node_path(place).node);
   see(last, seen);
 }
@@ -45,7 +52,7 @@ SeenWhole begun_with(const Checkpoint& now, const std::vector<catalog::FoundVers
 
 bool has_gone(const SeenWhole& one, const Survey& survey, const std::string& run) {
   if (one.may_be_dropped && silent_ones(one, survey).empty()) return false;
-  if (one.are_singles) return have_gone(survey, run);
+  if (one.are_singles) return have_gone(one, survey, run);
   if (!is_before(beginning_of(survey, run).age, one.age)) return false;
   // One with all its files is being written anew, or can not be read: unreadable_after.
   return std::none_of(survey.checkpoints.begin(), survey.checkpoints.end(), [&](const Checkpoint& now) {

@@ -17,6 +17,7 @@ struct SeenWhole {
   std::set<std::string> nodes;  // by name
   bool may_be_dropped = true;   // by a user meanwhile; not what an attempt has begun with
   bool are_singles = false;     // files that are protected one by one, all of the run
+  std::set<std::string> paths;  // of these
 };
 // Of two of one run the later one counts, and of files that are protected one by one the last look. One that is not whole for good yet may go with fewer nodes than its scheme bears: it is not remembered.
 void see(std::optional<SeenWhole>& last, const Checkpoint& now);

@@ -266,7 +266,10 @@ Result<std::vector<SharedFile>> SharedFiles::found_on(const std::vector<const ca
     over.insert(found->over.begin(), found->over.end());
     for (SharedFile& one : found->files) {
       const bool is_sealed = one.is_sealed;
+      const auto begun_as = one.begun_as;
       const auto [at, first] = all.try_emplace(*encode(one.name), std::move(one));
+      // A node that was away knows nothing of a first write since. Whatever one of them says has been written has been.
+      if (!first) at->second.begun_as = begun_as && at->second.begun_as ? std::min(begun_as, at->second.begun_as) : std::nullopt;
       at->second.is_sealed |= is_sealed;
       at->second.copies += !first;
     }
@@ -412,7 +415,7 @@ bool SharedFiles::is_untouched(const SharedFile& one) const {
 
 bool SharedFiles::is_only_looked_at(const SharedFile& one) const { return is_untouched(one) && !is_noted(one); }
 
-bool SharedFiles::is_noted(const SharedFile& one) const {
+bool SharedFiles::is_noted(const SharedFile& one, bool by_silent_ones) const {
   const auto text = encode(one.name);
   if (!text) return false;
   std::vector<std::shared_ptr<target::Ticket>> asked;  // Kind::busy: it is noted there
@@ -422,8 +425,11 @@ bool SharedFiles::is_noted(const SharedFile& one) const {
       const auto names = names_at(*target, notes, worst);
       return std::count(names.begin(), names.end(), text) > 0 ? not_yet("") : worst;
     }));
-  bool is_noted = false;
-  for (const auto& ticket : asked) is_noted |= ticket->wait().kind() == Kind::busy;
+  bool is_noted = by_silent_ones && asked.size() < pool_.members.size();
+  for (const auto& ticket : asked) {
+    const Status said = ticket->wait();
+    is_noted |= said.kind() == Kind::busy || (by_silent_ones && !said);
+  }
   return is_noted;
 }
 

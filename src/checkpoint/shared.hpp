@@ -83,7 +83,7 @@ class SharedFiles {
   bool is_only_looked_at(const SharedFile& one) const;
   // The same by their word alone: a generation changes as well when a handle is closed that has not written.
   bool is_unwritten(const SharedFile& one) const { return one.begun_as && !one.is_sealed && !is_noted(one); }
-  bool is_noted(const SharedFile& one) const;
+  bool is_noted(const SharedFile& one, bool by_silent_ones = false) const;  // they may be the ones that have heard of it
   // By ranks that can be heard of. `still_on`: the node of another one than `rank` that has written to it and has it open; empty: none.
   struct Written {
     bool by_any = false;

@@ -293,8 +293,12 @@ class Opener {
       if (!shared->version.empty()) SharedCheckpoint::could_not_read(shared->version, stack.status().sentence());
       return named_once(stack.status());
     }
+    if (const Status opened = shared->checkpoint ? shared->checkpoint->opened(*file.exchange) : Status(); !opened) {  // the same on all ranks
+      (void)(*stack)->close();
+      shared->checkpoint->abandon();
+      return named_once(opened);
+    }
     file.checkpoint = std::move(shared->checkpoint);
-    if (file.checkpoint) HF_FAULT(told_once(file, file.checkpoint->opened(*file.exchange)));
     file.version_read = std::move(shared->version);
     take_stack(std::move(*stack), file);
     if (WrittenCheckpoint* const one = file.checkpoint && file.checkpoint->minds_first_write() ? file.checkpoint.get() : nullptr)

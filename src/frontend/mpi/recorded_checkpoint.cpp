@@ -49,6 +49,7 @@ Status RecordedCheckpoint::first_write(bool resizes) {
   auto name = checkpoints_here()->shared_written(shared_, Checkpoints::By::handle, anew_ || resizes);
   if (!name) return name.status();
   shared_.name = std::move(*name);
+  has_written_ = true;
   return {};
 }
 
@@ -60,7 +61,11 @@ void RecordedCheckpoint::abandon() {
 // What one rank could not bring to the nodes may be of any of them.
 Status RecordedCheckpoint::close(const Status& closed, bool and_remove, exchange::Exchange& ranks) {
   const Status arrived = exchange::agree(ranks, closed);
+  const bool is_written = ranks.all_max({has_written_.load()})[0] != 0;
   const posix::OurCode ours_now;
+  // A close among others tells of an open to write as well, though nothing was written.
+  if (!is_written && ranks.rank() == 0) (void)checkpoints_here()->handle_opened(shared_);
+  if (!is_written) ranks.barrier();
   checkpoints_here()->handle_closed(shared_, arrived.ok());
   if (!and_remove) return closed;
   const Status removed = exchange::agree(ranks, exchange::agree(ranks, Status()) && ranks.rank() == 0 ? remove_at_close(path_) : Status());

@@ -1,6 +1,7 @@
 // A file of a 'shared:' pattern that a handle writes. Each of its ranks takes part as if it had opened the file by itself: other ranks find it by its record, by whatever way
 // they open it (checkpoint/shared.hpp). docs/decisions/0108
 #pragma once
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,7 @@ class RecordedCheckpoint final : public WrittenCheckpoint {
   const std::string path_;
   const bool anew_;
   posix::Checkpoints::Shared shared_;
+  std::atomic<bool> has_written_{false};  // this rank
 };
 
 }  // namespace holdfast::frontend

@@ -220,8 +220,10 @@ Result<Checkpoints::Shared> Checkpoints::State::open_shared_now(const File& file
   const auto one = *there ? Result<SharedFile>(**there) : make_shared(file, !found->empty(), flags, mode, *all);
   if (!one) return one.status();
   Shared shared{one->name, one->manifest, one->begun_as.has_value()};
-  HF_TRY(take_part(shared, flags, by));
-  return shared;
+  const Status taken = take_part(shared, flags, by);
+  if (taken) return shared;
+  if (!*there) all->forget(*one), checkpoint::give_up(checkpoint::locate_shared(one->manifest, settings));
+  return taken;
 }
 
 Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags, mode_t mode, By by) {
@@ -260,9 +262,10 @@ Status Checkpoints::handle_opened(const Shared& shared) {
   if (!found) return found.status();
   const auto is_it = [&](const SharedFile& one) { return one.manifest.file_id == shared.manifest.file_id; };
   const auto one = std::find_if(found->begin(), found->end(), is_it);
-  if (one == found->end() || !one->begun_as || all->is_noted(*one)) return {};
+  if (one == found->end() || !one->begun_as || all->is_noted(*one, true)) return {};
   SharedFile now = *one;
-  return all->opened_and_not_written(now);
+  (void)all->opened_and_not_written(now);  // else it counts as written
+  return {};
 }
 
 Result<std::optional<Checkpoints::Shared>> Checkpoints::find_shared(const File& file, const std::string& file_id) {
