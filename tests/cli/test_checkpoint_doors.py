@@ -162,7 +162,7 @@ print(open("ck/ck.1.0").read(), os.listdir("ck"))
             script.write("""
 import os
 name = "ck/ck.1.0"
-for i in range(3):
+for i in range(12):  # protectors take what is closed meanwhile
     with open("ck/tmp", "w") as file:
         file.write(f"state {i}")
     if i:
@@ -178,9 +178,9 @@ except OSError as error:
     print(error.strerror)
 """)
         done = self.run_job(f"{sys.executable} renames.py", "--drain", "none", nodes=3, scheme="rs:2+1")
-        said = 2 * ["False 1000000000.0"] + ["['ck.1.0', 'ck.1.0.bak'] state 2 state 1", os.strerror(errno.EBUSY)]
+        said = 11 * ["False 1000000000.0"] + ["['ck.1.0', 'ck.1.0.bak'] state 11 state 10", os.strerror(errno.EBUSY)]
         self.assertEqual(done.stdout.splitlines(), said, done.stderr)
-        self.assertEqual((self.read("ck", "ck.1.0.bak"), os.listdir(self.path("ck"))), ("state 1", ["ck.1.0.bak"]))
+        self.assertEqual((self.read("ck", "ck.1.0.bak"), os.listdir(self.path("ck"))), ("state 10", ["ck.1.0.bak"]))
 
     def test_so_it_does_where_the_file_is_of_all_ranks(self):
         """There it lies on the nodes. A rank's own opens are each of another checkpoint here."""

@@ -168,18 +168,21 @@ int become_plain(const Checkpoints::File& source, const SeenAt& seen, int from_d
     complain(source.path, fmt::format("it is a checkpoint, and {} is none: it gets that name by a copy, as mv makes", full));
     return errno = EXDEV, -1;
   }
-  const OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings());
   const std::string half = fmt::format("{}/.holdfast-renamed-{}-{}", parent, getpid(), gettid());
   Status copied;
+  // Where it has gone on to its next state it is looked for as by the program.
   const int result = call_where_it_is(seen, from_directory, from, [&](const char* at) {
+    const OurCode ours_now;
     struct stat state;
     if (holdfast::raw::fstatat(AT_FDCWD, at, &state, 0) != 0) return -1;
+    (void)real().unlink(half.c_str());  // of the time before
     copied = all.copy_out(source, at, half);
     const timespec times[] = {state.st_atim, state.st_mtim};
     if (copied.ok()) (void)real().utimensat(AT_FDCWD, half.c_str(), times, 0);
     return copied.ok() ? 0 : (errno = copied.to_errno(), -1);
   });
+  const OurCode ours_now;
   if (result != 0 || real().rename(half.c_str(), full.c_str()) != 0) {
     const KeepErrno keep;
     (void)real().unlink(half.c_str());
