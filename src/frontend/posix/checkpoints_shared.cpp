@@ -244,7 +244,8 @@ Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags
   return shared;
 }
 
-// It cannot become a version, nor give way to another one, while the one who tells of it has it open.
+// It cannot become a version while the one who tells of it has it open. Who truncates it in between gives it another name, and this rank is heard of under that
+// one when it writes.
 Status Checkpoints::join_shared(const File& file, const Shared& there, int flags) {
   std::lock_guard lock(state_->mutex);
   HF_TRY(state_->files.make());
