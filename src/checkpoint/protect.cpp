@@ -1,6 +1,8 @@
 #include "checkpoint/protect.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,27 +43,65 @@ struct ToStore {
   std::vector<layout::Packed> pack = {};
 };
 
-Result<ProtectedNow> write_version(const ToStore& content, const std::string& own, const Settings& settings) {
-  Status worst;
-  catalog::LeftOut left_out;
-  // Nodes that are lost on the way, or have no room, are left out the next time.
-  for (int time = 0; time < most_times; ++time) {
-    const size_t known = left_out.size();
-    auto located = catalog::prepare_version(content.version, own, content.bytes, content.mode, settings, nullptr, &left_out);
-    if (located && !content.pack.empty()) layout::fill(located->manifest, content.pack);
-    Status written = located ? engine::write_once(*located, content.bytes, content.read, settings) : located.status();
-    if (located) {
-      const auto& members = located->manifest.members;
-      if (written) catalog::release_growing(*located);
-      if (written) return ProtectedNow{int(std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; }))};
-      (void)catalog::remove_version(*located);
-      for (const layout::ManifestMember& member : members)
-        if (member.stale) left_out.emplace(member.path, Status(written.kind(), member.why));
+int lost_members_of(const catalog::Located& version) {
+  const auto& members = version.manifest.members;
+  return int(std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& member) { return member.stale; }));
+}
+
+// Nodes that are lost on the way, or have no room, are left out the next time.
+class Writing {
+ public:
+  Writing(const ToStore& content, const std::string& own, const Settings& settings) : content_(content), own_(own), settings_(settings) {}
+
+  Result<ProtectedNow> run() {
+    Status worst;
+    for (int time = 0; time < most_times; ++time) {
+      const size_t known = left_out_.size();
+      auto located = catalog::prepare_version(content_.version, own_, content_.bytes, content_.mode, settings_, known_ ? &known_->manifest : nullptr,
+                                              &left_out_);
+      Status written = located ? write(*located) : located.status();
+      if (written) return ended_with(std::move(*located));
+      if (worst) worst = std::move(written);
+      if (left_out_.size() == known) break;
     }
-    if (worst) worst = std::move(written);
-    if (left_out.size() == known) break;
+    // What bears no more loss is better than nothing, and what nobody can read now may be read when nodes come back.
+    const bool is_read = known_ && lost_members_of(*known_) <= known_->manifest.geometry.scheme.m;
+    if (is_read) return ended_with(*std::exchange(known_, std::nullopt));
+    return worst;
   }
-  return worst;
+
+ private:
+  Status write(catalog::Located& located) {
+    if (!content_.pack.empty()) layout::fill(located.manifest, content_.pack);
+    Status written = engine::write_once(located, content_.bytes, content_.read, settings_);
+    if (written) return written;
+    for (const layout::ManifestMember& member : located.manifest.members)
+      if (member.stale) left_out_.emplace(member.path, Status(written.kind(), member.why));
+    if (engine::counts_for_others(located)) replace_known(located);
+    else (void)catalog::remove_version(located);
+    return written;
+  }
+
+  ProtectedNow ended_with(catalog::Located version) {
+    catalog::release_growing(version);
+    if (known_) (void)catalog::remove_version(*known_);
+    return {lost_members_of(version)};
+  }
+
+  void replace_known(const catalog::Located& by) {
+    if (known_) (void)catalog::remove_version(*known_);
+    known_ = by;
+  }
+
+  const ToStore& content_;
+  const std::string& own_;
+  const Settings& settings_;
+  catalog::LeftOut left_out_;
+  std::optional<catalog::Located> known_;  // to others, who may have dropped older ones since: there until there is another one
+};
+
+Result<ProtectedNow> write_version(const ToStore& content, const std::string& own, const Settings& settings) {
+  return Writing(content, own, settings).run();
 }
 
 }  // namespace
@@ -214,8 +254,8 @@ Status fetch(const layout::Manifest& manifest, const std::string& path, const Se
 
 namespace {
 
-// What came of writing a version that takes the place of another one. It is there on all of its nodes, or removed; those that failed meanwhile, or have no
-// room, are taken out of `nodes`.
+// What came of writing a version that takes the place of another one. It is there on all of its nodes, or removed unless others may go by it; those that
+// failed meanwhile, or have no room, are taken out of `nodes`.
 Status end_of(Status written, const catalog::Located& fresh, std::vector<std::string>& nodes) {
   const auto& members = fresh.manifest.members;
   const auto stale = std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; });
@@ -226,7 +266,7 @@ Status end_of(Status written, const catalog::Located& fresh, std::vector<std::st
   if (written) return written;
   for (const layout::ManifestMember& member : members)
     if (member.stale) std::erase(nodes, member.path);
-  (void)catalog::remove_version(fresh);
+  if (!engine::counts_for_others(fresh)) (void)catalog::remove_version(fresh);
   return stale > 0 && written.kind() == Kind::lost ? Status(Kind::io, written.sentence()) : written;  // nothing of the content is lost
 }
 

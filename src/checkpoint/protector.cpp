@@ -467,7 +467,8 @@ void Protector::say_why(const LocalName& name, const Status& status) {
 // Each file of each checkpoint is so until the job ends: one line for as many as are lost.
 void Protector::say_degraded(const LocalName& name, int lost) {
   if (lost == 0 || !is_new(0, fmt::format("{} lost", lost))) return;
-  say_(degraded(name.file, lost) + ", and so may be those of other files (said once)");
+  const auto scheme = layout::Scheme::parse(settings_.protect.value_or(""));
+  say_(degraded(name.file, lost, scheme && lost >= scheme->m) + ", and so may be those of other files (said once)");
 }
 
 bool Protector::is_new(uint64_t step, const std::string& cause) {

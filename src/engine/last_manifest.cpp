@@ -37,6 +37,7 @@ Status write_last_manifest(Members& members, catalog::Located& located, uint64_t
   Manifest told = manifest;
   told.path.clear();
   const auto text = std::make_shared<const std::string>(layout::encode(told));
+  located.manifest = std::move(manifest);
   members.each([&](int member) -> MemberCall {
     return [text, name = located.meta_name(member, "manifest")](MemberHandle& handle) {
       return handle.target().put(name, std::as_bytes(std::span(*text)), true);
@@ -46,10 +47,8 @@ Status write_last_manifest(Members& members, catalog::Located& located, uint64_t
   const int copies = members.count() - members.lost_count();
   if (copies <= g.scheme.m - stale)
     return Status(members.lost_for_space() ? Kind::no_space : Kind::lost,
-                  fmt::format("{}: only {} of its targets took its manifest: {}", manifest.path, copies, members.describe_lost()));
-  HF_TRY(bears_more(members, manifest));
-  located.manifest = std::move(manifest);
-  return {};
+                  fmt::format("{}: only {} of its targets took its manifest: {}", located.manifest.path, copies, members.describe_lost()));
+  return bears_more(members, located.manifest);
 }
 
 }  // namespace holdfast::engine

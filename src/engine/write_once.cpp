@@ -134,6 +134,8 @@ Status write_once(catalog::Located& located, uint64_t bytes, const ReadContent& 
   return OnceWriter(located, bytes, read, settings).run();
 }
 
+bool counts_for_others(const catalog::Located& version) { return version.manifest.settled_epoch > 0; }
+
 Result<int> make_final(const catalog::Located& located, const layout::Version& version, const Settings& settings) {
   Members members(located, settings);
   // Without a keeper of its path its openers know nothing of each other: one that nobody has heard of may be at work.
