@@ -254,8 +254,8 @@ Status fetch(const layout::Manifest& manifest, const std::string& path, const Se
 
 namespace {
 
-// What came of writing a version that takes the place of another one. It is there on all of its nodes, or removed unless others may go by it; those that
-// failed meanwhile, or have no room, are taken out of `nodes`.
+// What came of writing a version that takes the place of another one. It is there on all of its nodes, or removed; those that failed meanwhile, or have no
+// room, are taken out of `nodes`.
 Status end_of(Status written, const catalog::Located& fresh, std::vector<std::string>& nodes) {
   const auto& members = fresh.manifest.members;
   const auto stale = std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; });
@@ -266,7 +266,7 @@ Status end_of(Status written, const catalog::Located& fresh, std::vector<std::st
   if (written) return written;
   for (const layout::ManifestMember& member : members)
     if (member.stale) std::erase(nodes, member.path);
-  if (!engine::counts_for_others(fresh)) (void)catalog::remove_version(fresh);
+  (void)catalog::remove_version(fresh);
   return stale > 0 && written.kind() == Kind::lost ? Status(Kind::io, written.sentence()) : written;  // nothing of the content is lost
 }
 

@@ -380,8 +380,35 @@ void Protector::protect_small(std::vector<Taken> files, catalog::VersionList& ve
 
 void Protector::protect_alone(const Taken& file, catalog::VersionList& versions) {
   const auto now = file.version.roll ? protect_roll(file.version, own_, settings_) : protect_file(file, versions);
-  if (!now) return let_go(file.name, now.status());
-  are_protected({&file, 1}, *now, versions);
+  if (now) return are_protected({&file, 1}, *now, versions);
+  if (was_dropped(file.name, versions)) return forget(file.name);
+  let_go(file.name, now.status());
+}
+
+// While it is written: the other thread may have protected a newer checkpoint, and an older one goes as soon as a manifest of it is seen. Its units go first.
+bool Protector::was_dropped(const LocalName& name, catalog::VersionList& versions) const {
+  constexpr std::chrono::milliseconds look_again(10), longest(500);
+  const std::string note = files_.path(State::dropped, name);
+  for (std::chrono::milliseconds waited(0); !catalog::look(note, false); waited += look_again) {
+    if (waited > longest || !is_newer_whole(name, versions)) return false;
+    catalog::environment().wait(look_again);
+  }
+  return true;
+}
+
+bool Protector::is_newer_whole(const LocalName& name, catalog::VersionList& versions) const {
+  const auto found = versions.look(run_.nodes, settings_.deadline_ms);
+  if (!found) return false;
+  const auto all = checkpoints_of(protected_of(*found));
+  const Checkpoint* const newest = newest_whole(all, run_.id);
+  const Age age{run_.attempt, name.step, name.written, catalog::digits_of_node(own_)};
+  return newest && !newest->are_singles && is_before(age, newest->age_beside(name.rank, name.writer));
+}
+
+void Protector::forget(const LocalName& name) {
+  std::lock_guard lock(hands_->mutex);
+  (void)catalog::unlink_file(files_.path(State::protecting, name));
+  std::erase(hands_->files, name);
 }
 
 // What was renamed is not coded twice.

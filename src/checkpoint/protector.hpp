@@ -67,6 +67,9 @@ class Protector {
   void protect_alone(const Taken& file, catalog::VersionList& versions);
   Result<ProtectedNow> protect_file(const Taken& file, catalog::VersionList& versions) const;
   void are_protected(std::span<const Taken> files, const ProtectedNow& now, catalog::VersionList& versions);
+  bool was_dropped(const LocalName& name, catalog::VersionList& versions) const;
+  bool is_newer_whole(const LocalName& name, catalog::VersionList& versions) const;
+  void forget(const LocalName& name);
   void let_go(const LocalName& name, const Status& why);
   Status check_not_overtaken(const LocalName& name, catalog::VersionList& versions) const;
   bool is_small(State state, const LocalName& name) const;
