@@ -115,13 +115,17 @@ struct Turn {
   uint32_t number = 0, turn = 0;  // 0: not known
   uint32_t first = 0;             // the turn of that one of its files which is of the longest ago
 };
+// Each close makes a version: one of several closes in each turn has as many numbers more.
+uint32_t turns_written(const layout::Version& version) { return uint32_t(divide_up(version.number, std::max(version.times, 1u))); }
+
 std::map<uint32_t, Turn> turns_in(const Checkpoint& one) {
   std::map<uint32_t, Turn> turns;
   for (const auto& [place, file] : one.files) {
     const layout::Version& version = file.version;
-    const auto [at, first] = turns.try_emplace(who_wrote(file), Turn{version.number, version.turn, version.turn});
+    const Turn here{turns_written(version), version.turn, version.turn};
+    const auto [at, first] = turns.try_emplace(who_wrote(file), here);
     Turn& turn = at->second;
-    if (!first) turn = {std::min(turn.number, version.number), std::max(turn.turn, version.turn), std::min(turn.first, version.turn)};
+    if (!first) turn = {std::min(turn.number, here.number), std::max(turn.turn, here.turn), std::min(turn.first, here.first)};
   }
   return turns;
 }
@@ -174,7 +178,7 @@ bool is_ahead_of_a_place(const Checkpoint& slot, List::const_iterator begin, Lis
 // protected or is lost, a rank may have no file of the other slot. Then nobody disagrees, and their turns say who has gone round.
 void mark_mixed(List::iterator begin, List::iterator end) {
   for (auto a = begin; a != end; ++a) {
-    if (is_written_as_often_everywhere(*a)) continue;
+    if (a->is_said_at_once() || is_written_as_often_everywhere(*a)) continue;
     const auto disagrees = [&](const Checkpoint& b) { return &b != &*a && disagree_about(*a, b); };
     a->is_mixed = std::any_of(begin, end, disagrees) || is_ahead_of_a_place(*a, begin, end);
   }
@@ -279,7 +283,7 @@ bool Checkpoint::has_all() const {
   if (are_singles) return !files.empty() || !lost.empty();
   const auto counted = std::count_if(files.begin(), files.end(), is_counted);
   const bool none_beside = std::none_of(files.begin(), files.end(), [&](const auto& file) { return is_counted(file) && file.first.number >= ranks; });
-  return !files.empty() && counted == ranks && none_beside && !is_mixed && half_written.file.empty() && is_rolled();
+  return !files.empty() && counted == ranks && none_beside && !is_mixed && !is_emptied && half_written.file.empty() && is_rolled();
 }
 
 Checkpoint::ByPath Checkpoint::by_path() const {
@@ -308,6 +312,14 @@ std::vector<const Protected*> Checkpoint::rolls_that_count() const {
     counting.push_back(&roll);
   }
   return counting;
+}
+
+// Not where the job has ended, and what there is was listed. What was written anew after the file that completes it may be of another turn.
+bool Checkpoint::is_said_at_once() const {
+  if (!roll_of_all || roll_of_all->version.turn == 0 || !has_what_is_rolled(*roll_of_all, by_path())) return false;
+  const auto& listed = roll_of_all->version.roll->files;
+  return std::all_of(listed.begin(), listed.end(),
+                     [&](const layout::Roll::File& file) { return file.written != 0 && file.written <= roll_of_all->version.written; });
 }
 
 bool Checkpoint::is_rolled() const { return writers == 0 || !rolls_that_count().empty(); }
@@ -441,6 +453,18 @@ void add(Checkpoint& checkpoint, const Protected& one) {
 
 }  // namespace
 
+namespace {
+
+// Programs empty an older file to free its room, and that is the last that they have written.
+void mark_emptied(List& all) {
+  for (Checkpoint& one : all) {
+    const auto has_content = [&](const Checkpoint& other) { return other.run == one.run && other.bytes > 0 && other.whole(); };
+    one.is_emptied = !one.are_singles && !one.files.empty() && one.bytes == 0 && std::any_of(all.begin(), all.end(), has_content);
+  }
+}
+
+}  // namespace
+
 std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found) {
   std::map<std::tuple<std::string, layout::Attempt, uint64_t>, Checkpoint> by_step;
   const auto attempt_of = [](const layout::Version& version) { return version.is_single() ? layout::Attempt() : version.attempt; };
@@ -464,6 +488,7 @@ std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found) {
     begin = end;
   }
   mark_half_written(all);
+  mark_emptied(all);
   return all;
 }
 

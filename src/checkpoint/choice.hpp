@@ -70,6 +70,7 @@ struct Checkpoint {
   std::vector<Protected> lost;   // of these: those of which no version can be read
   std::vector<Protected> plain;  // ... those that are newer at their paths, as they were drained, than what can be read
   bool is_mixed = false;         // some of its files have been written anew, others not yet
+  bool is_emptied = false;       // nothing is in any of its files, and another one has content
   std::string torn_update;       // the file by which that is so, where it was not written again to its end (updates.hpp)
   // A file of it that was closed fewer times than those in its place before it (half_written.hpp); no name: none.
   struct HalfWritten {
@@ -80,6 +81,8 @@ struct Checkpoint {
   bool has_all() const;  // readable or not
   // What belongs to it beside its places is known and there.
   bool is_rolled() const;
+  // By a file that was written after all others, and completes it: these are of one turn.
+  bool is_said_at_once() const;
   // One that has written nothing of it, where others are further: nobody can tell it from one that is late.
   std::optional<uint32_t> silent_rank() const;
   // One sentence: why it is not, where it could be; else empty.

@@ -224,6 +224,7 @@ std::vector<Status> roll_ended(const Run& run, const Settings& settings, const s
     const auto has = [&](const LocalName& file) { return one->file_at(file.file) != nullptr; };
     if (!listed || (is_rolled && std::all_of(listed->begin(), listed->end(), has))) continue;
     LocalName of = roll_name(name, LocalName::roll_of_all, last_written(*listed));
+    of.turn = of.times = of.fewest = 0;  // no file says it, and what is there may be of two turns
     of.number = one != survey->checkpoints.end() && one->roll_of_all ? one->roll_of_all->version.number + 1 : 1;
     layout::Version version = of.version_in(run);
     version.roll = roll_of(*listed, true);

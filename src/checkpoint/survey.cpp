@@ -274,7 +274,7 @@ void judge(Standing& standing, const Sighted& seen, const Survey& survey, const 
   else standing.state = !seen.files.empty() ? local_state(seen.files) : state_name(State::kept);
   if (one && !one->torn_update.empty() && standing.why.empty())
     standing.why = one->torn_update + " was not written again to its end, and other files of it had been before";
-  if (one && standing.why.empty()) standing.why = why_half_written(*one);
+  if (one && standing.why.empty()) standing.why = one->is_emptied ? "all its files are empty" : why_half_written(*one);
   const bool is_late = standing.state == state_name(State::kept) || (standing.state == "quarantined" && one && one->silent_rank());
   if (one && !whole && standing.why.empty() && is_late) standing.why = one->why_not_rolled();
 }

@@ -22,6 +22,7 @@ void say_passed_over(const checkpoint::Survey& survey, const checkpoint::Run& ru
           one.torn_update);
     const std::string half = why_half_written(one);
     if (!half.empty() && said.insert(half).second) say("holdfast: checkpoint {} is passed over: {}\n", one.step, half);
+    if (one.is_emptied) say("holdfast: checkpoint {} is passed over: all its files are empty\n", one.step);
     if (!one.removed.empty())
       say("holdfast: checkpoint {} is passed over: the program has removed {}, and has begun nothing newer\n", one.step, one.removed);
   }
@@ -31,7 +32,9 @@ void say_what_is_newer(const checkpoint::Survey& survey, const checkpoint::Run& 
                        const Settings& settings) {
   const Checkpoint* last = nullptr;
   for (const Checkpoint& one : survey.checkpoints)
-    if (one.run == run.id && one.attempt == run.attempt && is_before(newest.age(), one.age()) && one.rivals.empty() && !one.has_all()) last = &one;
+    if (one.run == run.id && one.attempt == run.attempt && is_before(newest.age(), one.age()) && one.rivals.empty() && !one.has_all() &&
+        !one.is_emptied)
+      last = &one;
   if (!last || last->files.empty() || said.contains(last->step) || was_removed(*last, survey.local)) return;
   const auto patterns = checkpoint::Patterns::resolve(settings.checkpoint, settings.complete);
   const bool are_counted = patterns && !patterns->have_step() && patterns->all().size() > 1;
