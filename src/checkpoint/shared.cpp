@@ -433,6 +433,15 @@ bool SharedFiles::is_noted(const SharedFile& one, bool by_silent_ones) const {
   return is_noted;
 }
 
+// What ranks that cannot be heard of have left in it.
+bool SharedFiles::has_content(const SharedFile& one) const {
+  if (one.begun_as) return !is_untouched(one);
+  const auto alone = exchange::make_solo();
+  const auto file = engine::ProtectedFile::open(locate_shared(one.manifest, settings_), {}, settings_, *alone);
+  const auto size = file ? (*file)->size() : Result<uint64_t>(file.status());
+  return size && *size > 0;
+}
+
 SharedFiles::Written SharedFiles::who_has_written(const SharedFile& one, uint32_t rank) const {
   std::vector<std::tuple<std::string, std::shared_ptr<Said>, std::shared_ptr<target::Ticket>>> asked;
   for (const catalog::Member* const member : in_order(one.name.file)) {
@@ -443,11 +452,15 @@ SharedFiles::Written SharedFiles::who_has_written(const SharedFile& one, uint32_
   const auto has_written = [&](const Part& part) { return part.is_of(one.name) && part.has_written(); };
   const auto is_at_work = [&](const Part& part) { return part.is_of(one.name) && part.taking == Taking::writes && part.rank != rank; };
   Written written;
+  bool all_heard = asked.size() == pool_.members.size();
   for (const auto& [node, said, ticket] : asked) {
-    if (!ticket->wait()) continue;
+    const bool is_heard = ticket->wait().ok();
+    all_heard &= is_heard;
+    if (!is_heard) continue;
     written.by_any |= std::any_of(said->parts.begin(), said->parts.end(), has_written);
     if (std::any_of(said->parts.begin(), said->parts.end(), is_at_work)) written.still_on = node;
   }
+  written.by_any |= !all_heard && has_content(one);
   return written;
 }
 

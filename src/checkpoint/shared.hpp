@@ -84,7 +84,8 @@ class SharedFiles {
   // The same by their word alone: a generation changes as well when a handle is closed that has not written.
   bool is_unwritten(const SharedFile& one) const { return one.begun_as && !one.is_sealed && !is_noted(one); }
   bool is_noted(const SharedFile& one, bool by_silent_ones = false) const;  // they may be the ones that have heard of it
-  // By ranks that can be heard of. `still_on`: the node of another one than `rank` that has written to it and has it open; empty: none.
+  // Where a node does not answer, what lies in the file tells of its ranks. `still_on`: the node of another one than `rank` that has written to it and has it
+  // open, of those that can be heard of; empty: none.
   struct Written {
     bool by_any = false;
     std::string still_on;
@@ -95,6 +96,7 @@ class SharedFiles {
 
  private:
   SharedFiles(const Run& run, const Settings& settings, catalog::TargetSet pool, int most_lost);
+  bool has_content(const SharedFile& one) const;
   std::vector<const catalog::Member*> in_order(const std::string& file) const;
   std::vector<const catalog::Member*> keepers(const std::string& file) const;
   Result<std::vector<SharedFile>> found_on(const std::vector<const catalog::Member*>& nodes, const std::string& file) const;

@@ -191,6 +191,9 @@ Result<Checkpoints::Sight> Checkpoints::State::look_to_write(const File& file, i
   for (int turn = 1;; ++turn) {
     auto sight = look_locked(file);
     here = files.listed();
+    // Of what is lost for good nothing is needed where it is truncated.
+    const bool is_lost = patterns.are_single() && sight.status().kind() == Kind::lost && versions.silent().empty();
+    if (is_lost && (flags & O_TRUNC)) return Sight{Sight::local, ""};
     if (!sight || turn == most_turns) return sight;
     const auto seen = sight->what == Sight::local ? checkpoint::decode_local_name(catalog::name_of(sight->path)) : std::nullopt;
     const auto newest = here.newest(file.path);
@@ -674,17 +677,22 @@ void Checkpoints::State::wait_for_coming(const File& file) {
 Status Checkpoints::take_alone(const std::string& plain, const File& to) {
   state_->wait_for_coming(to);
   std::lock_guard lock(state_->mutex);
+  HF_TRY(state_->take_here(plain, to));
+  return state_->replaced_shared(to);
+}
+
+Status Checkpoints::State::take_here(const std::string& plain, const File& to) {
   const auto state = catalog::look(plain, true);
   if (!state) return state.status();
-  if (checkpoint::has_writers(plain)) return State::still_written(plain);
-  HF_TRY(state_->files.make());
-  if (!state_->file_of(plain).empty()) {  // what is no checkpoint's cannot be linked, and need not have its turn for that
-    const Status linked = state_->take_in_place(plain, to, "");
+  if (checkpoint::has_writers(plain)) return still_written(plain);
+  HF_TRY(files.make());
+  if (!file_of(plain).empty()) {  // what is no checkpoint's cannot be linked, and need not have its turn for that
+    const Status linked = take_in_place(plain, to, "");
     if (linked.kind() != Kind::unsupported) return linked;
   }
-  const std::string half = state_->files.scratch();  // before the turn: others wait for that
+  const std::string half = files.scratch();  // before the turn: others wait for that
   Status status = checkpoint::copy_file(plain, half);
-  if (status) status = state_->take_in_place(plain, to, half);
+  if (status) status = take_in_place(plain, to, half);
   if (!status) (void)catalog::unlink_file(half);
   return status;
 }

@@ -70,13 +70,13 @@ Result<const SharedFile*> Checkpoints::State::one_to_join(const std::vector<Shar
   return written.by_any ? nullptr : last;
 }
 
-// Nobody else opens it meanwhile. `is_written`: versions of it are, and this one is not to begin with what they hold.
-Result<SharedFile> Checkpoints::State::make_shared(const File& file, bool is_written, int flags, mode_t mode, const SharedFiles& all) {
-  auto sight = is_written ? Result<Sight>(Sight{Sight::absent, ""}) : look_locked(file);
+// Nobody else opens it meanwhile. `written`: the last version, which is being written; this one is not to begin with what that holds.
+Result<SharedFile> Checkpoints::State::make_shared(const File& file, const SharedFile* written, int flags, mode_t mode, const SharedFiles& all) {
+  auto sight = written ? Result<Sight>(Sight{Sight::absent, ""}) : look_locked(file);
   if (!sight) return sight.status();
   const auto before =
       sight->what == Sight::absent ? Status(Kind::not_found, "") : catalog::look(sight->what == Sight::local ? sight->path : file.path, true);
-  const bool there = is_written || before.ok();
+  const bool there = written || before.ok();
   if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
   if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
   const bool copies = before.ok() && !(flags & O_TRUNC);
@@ -86,7 +86,8 @@ Result<SharedFile> Checkpoints::State::make_shared(const File& file, bool is_wri
   const auto last = copies ? open_seen(file, *sight) : Result<catalog::Descriptor>(catalog::Descriptor());
   if (!last) return last.status();
   (void)catalog::make_with_parents(catalog::parent_of(file.path));
-  auto located = checkpoint::make_shared_file(name->version_in(run), run, before.ok() ? before->mode & 0777 : mode_of_new(mode), settings);
+  const mode_t mode_now = written ? written->manifest.mode : before.ok() ? before->mode & 0777 : mode_of_new(mode);
+  auto located = checkpoint::make_shared_file(name->version_in(run), run, mode_now, settings);
   if (!located) return located.status();
   SharedFile one{std::move(*name), ranks, patterns.stem(file.path), located->manifest};
   Status begun;
@@ -217,7 +218,7 @@ Result<Checkpoints::Shared> Checkpoints::State::open_shared_now(const File& file
   const auto there = one_to_join(*found, flags, *all);
   if (!there) return there.status();
   if (!*there && found->size() > 1) all->forget_older_than(found->back(), *found);
-  const auto one = *there ? Result<SharedFile>(**there) : make_shared(file, !found->empty(), flags, mode, *all);
+  const auto one = *there ? Result<SharedFile>(**there) : make_shared(file, found->empty() ? nullptr : &found->back(), flags, mode, *all);
   if (!one) return one.status();
   Shared shared{one->name, one->manifest, one->begun_as.has_value()};
   const Status taken = take_part(shared, flags, by);
@@ -290,12 +291,27 @@ Result<bool> Checkpoints::State::remove_shared(const File& file) {
   if (found->empty()) return false;
   HF_TRY(files.make());
   HF_TRY(hide(file, found->back().name));
-  for (const SharedFile& one : *found) {
-    const Status complete = all->is_complete(one, true);
-    all->forget(one);
-    if (complete) checkpoint::give_up(checkpoint::locate_shared(one.manifest, settings));  // nobody has it open
-  }
+  forget_shared(*all, *found);
   return true;
+}
+
+// What all have gone on from becomes a version all the same: it serves until a newer checkpoint is whole.
+void Checkpoints::State::forget_shared(const SharedFiles& all, const std::vector<SharedFile>& files_now) const {
+  for (const SharedFile& one : files_now) {
+    if (!all.is_untouched(one) && (one.is_sealed || all.is_complete(one, false)) && all.seal(one)) continue;
+    all.forget(one);  // who has it open goes on with its units, which go with the attempt
+  }
+}
+
+// A file has got its name by a rename, and is a version that is newer than they are.
+Status Checkpoints::State::replaced_shared(const File& file) const {
+  if (!patterns.are_shared(file.named.part)) return {};
+  auto all = SharedFiles::look(run, settings);
+  if (!all) return all.status();
+  HF_TRY(all->take_turn(file.path));
+  const auto found = all->find(file.path);
+  if (found) forget_shared(*all, *found);
+  return found.status();
 }
 
 namespace {
@@ -343,9 +359,10 @@ Result<bool> Checkpoints::rename_shared(const File& from, const File& to) {
     HF_TRY(all->seal(**one).status());
     return false;
   }
-  if (const auto there = grows(to) ? of_goal->find(to.path) : Result<std::vector<SharedFile>>(std::vector<SharedFile>()); !there || !there->empty())
-    return there ? Status(Kind::busy, "ranks are writing a file of that name; close it, and begin another checkpoint, before the rename", EBUSY)
-                 : there.status();
+  const auto replaced = grows(to) ? of_goal->find(to.path) : Result<std::vector<SharedFile>>(std::vector<SharedFile>());
+  if (!replaced) return replaced.status();
+  if (std::any_of(replaced->begin(), replaced->end(), [&](const SharedFile& one) { return !of_goal->is_complete(one, true).ok(); }))
+    return Status(Kind::busy, "a rank has a file of that name open to write; let all ranks close it before the rename", EBUSY);
   const auto name = state_->next_name_in_pool(to, true);
   if (!name) return name.status();
   HF_TRY(checkpoint::encode(*name).status());
@@ -353,6 +370,7 @@ Result<bool> Checkpoints::rename_shared(const File& from, const File& to) {
   state_->begins(name->step);
   const std::string stem = state_->patterns.stem(to.path);
   HF_TRY(grows(to) ? all->rename(**one, *name, stem, *of_goal) : all->seal_as(**one, *name, stem).status());
+  state_->forget_shared(*of_goal, *replaced);
   if (before && *before) (void)state_->hide(from, (*one)->name);
   state_->files.forget_hidden(to.path, name->number);
   if (!grows(to)) state_->completed_together.push_back(*name);

@@ -205,7 +205,8 @@ struct Checkpoints::State {
                                                     const checkpoint::SharedFiles& all) const;
   Status check_is_last(const Shared& shared) const;
   Result<Shared> open_shared_now(const File& file, int flags, mode_t mode, By by);
-  Result<checkpoint::SharedFile> make_shared(const File& file, bool is_written, int flags, mode_t mode, const checkpoint::SharedFiles& all);
+  Result<checkpoint::SharedFile> make_shared(const File& file, const checkpoint::SharedFile* written, int flags, mode_t mode,
+                                             const checkpoint::SharedFiles& all);
   Status take_part(const Shared& shared, int flags, By by);
   Status begins_shared(const LocalName& name, bool is_first);
   Result<LocalName> begins_to_write(const Shared& shared, bool is_known, By by, bool anew);
@@ -215,6 +216,9 @@ struct Checkpoints::State {
   Status writes_shared(const LocalName& name, bool is_first);
   void give_up_untouched(const LocalName& name) const;
   Result<bool> remove_shared(const File& file);
+  void forget_shared(const checkpoint::SharedFiles& all, const std::vector<checkpoint::SharedFile>& files_now) const;
+  Status replaced_shared(const File& file) const;
+  Status take_here(const std::string& plain, const File& to);
   Result<uint64_t> size_of(const Shared& shared) const;
 
   // Of a redundant job (checkpoints_twins.cpp). Null: the job is there once, or this process is no replica.
