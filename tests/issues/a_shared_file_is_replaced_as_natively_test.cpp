@@ -21,9 +21,9 @@ struct ReplacedShared : PoolOnSite {
     const checkpoint::Run run{.id = "00000000000000ab", .attempt = 1, .from = {}, .nodes = settings.local};
     front = Front::make(settings, *checkpoint::Patterns::parse(settings.checkpoint), run, {0, 1, settings.local[0]});
   }
-  Front::File file() { return *front->match("/data/ck.1"); }
-  layout::Manifest write(int flags, mode_t mode) {
-    const auto shared = front->open_shared(file(), flags, mode);
+  Front::File file(int step = 1) { return *front->match("/data/ck." + std::to_string(step)); }
+  layout::Manifest write(int flags, mode_t mode, int step = 1) {
+    const auto shared = front->open_shared(file(step), flags, mode);
     EXPECT_TRUE(shared.ok()) << shared.status().sentence();
     EXPECT_TRUE(front->shared_written(*shared).ok());
     const auto alone = exchange::make_solo();
@@ -59,6 +59,21 @@ TEST(ReplacedShared, by_a_truncation_keeps_its_permissions) {
   const auto second = world.write(O_WRONLY | O_TRUNC, 0);
   EXPECT_NE(second.file_id, first.file_id);
   EXPECT_EQ(second.mode, 0640u);
+}
+
+// A program that keeps its newest one removes the one before, right after it has written the next. That serves until the next one is whole: it was given up, and a
+// restart began from the start.
+TEST(ReplacedShared, and_removed_when_all_have_gone_on_is_a_version) {
+  ReplacedShared world;
+  const auto first = world.write(O_WRONLY | O_CREAT, 0644);
+  world.write(O_WRONLY | O_CREAT, 0644, 2);
+  ASSERT_TRUE(world.front->remove(world.file()).ok());
+  const auto shared = world.front->find_shared(world.file());
+  EXPECT_TRUE(shared.ok() && !*shared);
+  const auto versions = catalog::VersionList().look(world.settings.local, world.settings.deadline_ms);
+  ASSERT_TRUE(versions.ok());
+  ASSERT_EQ(versions->size(), 1u);
+  EXPECT_EQ(versions->front().manifest.file_id, first.file_id);
 }
 
 }  // namespace
