@@ -135,6 +135,11 @@ bool is_written_as_often_everywhere(const Checkpoint& one) {
   return std::none_of(turns.begin(), turns.end(), [&](const auto& turn) { return turn.second.number != turns.begin()->second.number; });
 }
 
+bool has_equal_numbers(const Checkpoint& one) {
+  const auto is_other = [&](const auto& file) { return file.second.version.number != one.files.begin()->second.version.number; };
+  return std::none_of(one.files.begin(), one.files.end(), is_other);
+}
+
 // In which of its turns each has written the slot, where that is known. A rank that could not begin a file once has had fewer turns since. That shows in
 // another slot, which all have written equally often and together: only what differs from there counts. Where a rank has begun to write that one anew, the
 // turn before that is what they have in common.
@@ -178,9 +183,13 @@ bool is_ahead_of_a_place(const Checkpoint& slot, List::const_iterator begin, Lis
 // protected or is lost, a rank may have no file of the other slot. Then nobody disagrees, and their turns say who has gone round.
 void mark_mixed(List::iterator begin, List::iterator end) {
   for (auto a = begin; a != end; ++a) {
-    if (a->is_said_at_once() || is_written_as_often_everywhere(*a)) continue;
-    const auto disagrees = [&](const Checkpoint& b) { return &b != &*a && disagree_about(*a, b); };
-    a->is_mixed = std::any_of(begin, end, disagrees) || is_ahead_of_a_place(*a, begin, end);
+    if (has_equal_numbers(*a)) continue;
+    const bool is_as_often = is_written_as_often_everywhere(*a);
+    // Of two that disagree it is the one that was not written as often everywhere. By its numbers, where that does not tell: a rename takes one for several closes.
+    const auto disagrees = [&](const Checkpoint& b) {
+      return &b != &*a && (!is_as_often || is_written_as_often_everywhere(b)) && disagree_about(*a, b);
+    };
+    a->is_mixed = std::any_of(begin, end, disagrees) || (!is_as_often && !a->is_said_at_once() && is_ahead_of_a_place(*a, begin, end));
   }
 }
 
@@ -455,11 +464,16 @@ void add(Checkpoint& checkpoint, const Protected& one) {
 
 namespace {
 
-// Programs empty an older file to free its room, and that is the last that they have written.
+// Programs empty older files to free their room, and that is the last that they have written. What stands in its own place is the program's newest, with or without
+// content.
 void mark_emptied(List& all) {
+  const auto was_written_before = [](const auto& file) { return file.second.version.number > 1; };
   for (Checkpoint& one : all) {
-    const auto has_content = [&](const Checkpoint& other) { return other.run == one.run && other.bytes > 0 && other.whole(); };
-    one.is_emptied = !one.are_singles && !one.files.empty() && one.bytes == 0 && std::any_of(all.begin(), all.end(), has_content);
+    if (one.are_singles || one.bytes > 0 || one.files.empty() || !std::all_of(one.files.begin(), one.files.end(), was_written_before)) continue;
+    const std::string& path = one.first_file()->version.file;
+    one.is_emptied = std::any_of(all.begin(), all.end(), [&](const Checkpoint& other) {
+      return other.run == one.run && other.bytes > 0 && other.has_all() && other.rivals.empty() && !other.file_at(path);
+    });
   }
 }
 

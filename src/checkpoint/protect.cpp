@@ -77,7 +77,7 @@ class Writing {
     if (written) return written;
     for (const layout::ManifestMember& member : located.manifest.members)
       if (member.stale) left_out_.emplace(member.path, Status(written.kind(), member.why));
-    if (engine::counts_for_others(located)) replace_known(located);
+    if (engine::counts_for_others(located)) keep_better(located);
     else (void)catalog::remove_version(located);
     return written;
   }
@@ -88,9 +88,11 @@ class Writing {
     return {lost_members_of(version)};
   }
 
-  void replace_known(const catalog::Located& by) {
-    if (known_) (void)catalog::remove_version(*known_);
-    known_ = by;
+  // One that lacks more goes: who knows of it finds the other one.
+  void keep_better(const catalog::Located& other) {
+    const bool is_worse = known_ && lost_members_of(other) > lost_members_of(*known_);
+    if (known_) (void)catalog::remove_version(is_worse ? other : *known_);
+    if (!is_worse) known_ = other;
   }
 
   const ToStore& content_;

@@ -388,13 +388,16 @@ void Protector::protect_alone(const Taken& file, catalog::VersionList& versions)
 // While it is written: the other thread may have protected a newer checkpoint, and an older one goes as soon as a manifest of it is seen. Its units go first.
 bool Protector::was_dropped(const LocalName& name, catalog::VersionList& versions) const {
   constexpr std::chrono::milliseconds look_again(10), longest(500);
-  const std::string note = files_.path(State::dropped, name);
-  for (std::chrono::milliseconds waited(0); !catalog::look(note, false); waited += look_again) {
-    if (waited > longest || !is_newer_whole(name, versions)) return false;
+  if (is_noted_as_dropped(name)) return true;
+  if (!is_newer_whole(name, versions)) return false;
+  for (const auto until = catalog::environment().now() + longest; catalog::environment().now() < until;) {
+    if (is_noted_as_dropped(name)) return true;
     catalog::environment().wait(look_again);
   }
-  return true;
+  return is_noted_as_dropped(name);
 }
+
+bool Protector::is_noted_as_dropped(const LocalName& name) const { return catalog::look(files_.path(State::dropped, name), false).ok(); }
 
 bool Protector::is_newer_whole(const LocalName& name, catalog::VersionList& versions) const {
   const auto found = versions.look(run_.nodes, settings_.deadline_ms);
@@ -426,7 +429,9 @@ void Protector::are_protected(std::span<const Taken> files, const ProtectedNow& 
   say_degraded(files.front().name, now.lost_members);
   leave_room_after(files.front().name, versions);
   std::lock_guard lock(hands_->mutex);
-  for (const auto& [name, version] : files) (void)files_.move(name, State::protecting, State::kept);
+  for (const auto& [name, version] : files)
+    if (is_noted_as_dropped(name)) (void)catalog::unlink_file(files_.path(State::protecting, name));
+    else (void)files_.move(name, State::protecting, State::kept);
   files_.forget_dropped();
   for (const auto& [name, version] : files) std::erase(hands_->files, name);
 }

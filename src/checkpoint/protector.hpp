@@ -68,6 +68,7 @@ class Protector {
   Result<ProtectedNow> protect_file(const Taken& file, catalog::VersionList& versions) const;
   void are_protected(std::span<const Taken> files, const ProtectedNow& now, catalog::VersionList& versions);
   bool was_dropped(const LocalName& name, catalog::VersionList& versions) const;
+  bool is_noted_as_dropped(const LocalName& name) const;
   bool is_newer_whole(const LocalName& name, catalog::VersionList& versions) const;
   void forget(const LocalName& name);
   void let_go(const LocalName& name, const Status& why);

@@ -49,6 +49,14 @@ TEST(Slots, of_which_one_file_is_written_twice_each_time_are_whole) {
   EXPECT_EQ(whole(written(0, {1, 2, 1}), written(1, {1, 1, 2, 2, 1, 1})), (std::vector<uint64_t>{2, 1}));
 }
 
+// How often a file was closed goes with it to another name, and its number there counts renames.
+TEST(Slots, that_some_ranks_have_renamed_to_are_mixed) {
+  auto of_one = written(0, {1, 2, 1}), of_other = written(1, {1, 2});
+  for (auto* const files : {&of_one, &of_other})
+    for (Protected& one : *files) one.version.times = 2;
+  EXPECT_EQ(whole(of_one, of_other), std::vector<uint64_t>{2});
+}
+
 TEST(Slots, that_a_rank_has_written_anew_are_mixed_whatever_else_of_it_is_lost) {
   EXPECT_EQ(whole({written(0, {1, 2, 1}).back()}, written(1, {1, 2})), std::vector<uint64_t>());
   EXPECT_EQ(whole({written(0, {1, 2, 1}).back()}, written(1, {1, 2, 1})), std::vector<uint64_t>{1});

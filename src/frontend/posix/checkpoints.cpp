@@ -677,8 +677,7 @@ void Checkpoints::State::wait_for_coming(const File& file) {
 Status Checkpoints::take_alone(const std::string& plain, const File& to) {
   state_->wait_for_coming(to);
   std::lock_guard lock(state_->mutex);
-  HF_TRY(state_->take_here(plain, to));
-  return state_->replaced_shared(to);
+  return grows(to) ? state_->take_over_shared(plain, to) : state_->take_here(plain, to);
 }
 
 Status Checkpoints::State::take_here(const std::string& plain, const File& to) {

@@ -299,19 +299,22 @@ Result<bool> Checkpoints::State::remove_shared(const File& file) {
 void Checkpoints::State::forget_shared(const SharedFiles& all, const std::vector<SharedFile>& files_now) const {
   for (const SharedFile& one : files_now) {
     if (!all.is_untouched(one) && (one.is_sealed || all.is_complete(one, false)) && all.seal(one)) continue;
-    all.forget(one);  // who has it open goes on with its units, which go with the attempt
+    const bool is_closed = all.is_complete(one, true).ok();
+    all.forget(one);
+    if (is_closed) checkpoint::give_up(checkpoint::locate_shared(one.manifest, settings));
   }
 }
 
-// A file has got its name by a rename, and is a version that is newer than they are.
-Status Checkpoints::State::replaced_shared(const File& file) const {
-  if (!patterns.are_shared(file.named.part)) return {};
+// What stands there goes when the other one has its name.
+Status Checkpoints::State::take_over_shared(const std::string& plain, const File& to) {
   auto all = SharedFiles::look(run, settings);
   if (!all) return all.status();
-  HF_TRY(all->take_turn(file.path));
-  const auto found = all->find(file.path);
-  if (found) forget_shared(*all, *found);
-  return found.status();
+  HF_TRY(all->take_turn(to.path));
+  const auto found = all->find(to.path);
+  if (!found) return found.status();
+  HF_TRY(take_here(plain, to));
+  forget_shared(*all, *found);
+  return {};
 }
 
 namespace {
@@ -361,8 +364,10 @@ Result<bool> Checkpoints::rename_shared(const File& from, const File& to) {
   }
   const auto replaced = grows(to) ? of_goal->find(to.path) : Result<std::vector<SharedFile>>(std::vector<SharedFile>());
   if (!replaced) return replaced.status();
-  if (std::any_of(replaced->begin(), replaced->end(), [&](const SharedFile& one) { return !of_goal->is_complete(one, true).ok(); }))
+  const Status closed = replaced->empty() || replaced->back().is_sealed ? Status() : of_goal->is_complete(replaced->back(), true);
+  if (closed.kind() == Kind::busy)
     return Status(Kind::busy, "a rank has a file of that name open to write; let all ranks close it before the rename", EBUSY);
+  if (!closed) return closed;
   const auto name = state_->next_name_in_pool(to, true);
   if (!name) return name.status();
   HF_TRY(checkpoint::encode(*name).status());

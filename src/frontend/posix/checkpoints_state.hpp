@@ -217,7 +217,7 @@ struct Checkpoints::State {
   void give_up_untouched(const LocalName& name) const;
   Result<bool> remove_shared(const File& file);
   void forget_shared(const checkpoint::SharedFiles& all, const std::vector<checkpoint::SharedFile>& files_now) const;
-  Status replaced_shared(const File& file) const;
+  Status take_over_shared(const std::string& plain, const File& to);
   Status take_here(const std::string& plain, const File& to);
   Result<uint64_t> size_of(const Shared& shared) const;
 

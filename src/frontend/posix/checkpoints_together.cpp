@@ -71,7 +71,8 @@ Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool w
   if (!written_anew && of_file && of_file->written) {  // as in next_name
     name.written = of_file->written, name.turn = of_file->turn, name.fewest = of_file->fewest;
     name.times = of_file->times ? of_file->times + 1 : 0;
-  } else if (const auto newest = written_anew || of_file ? std::nullopt : here.newest(file.path); newest && newest->name.written) {
+  } else if (const auto newest = written_anew || of_file || before ? std::nullopt : here.newest(file.path); newest && newest->name.written) {
+    // By one rank alone: of what ranks write together a copy may be here that one of them has read.
     name.written = as_here.written, name.turn = as_here.turn, name.fewest = as_here.fewest, name.times = as_here.times;
   }
   if (!patterns.have_step() && !patterns.are_single()) name.step = std::max({name.step, last_step + written_anew, uint64_t(1)});

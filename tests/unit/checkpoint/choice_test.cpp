@@ -250,6 +250,25 @@ TEST(CheckpointChoice, a_slot_that_one_rank_has_left_and_another_not_begun_anew_
   EXPECT_EQ(newest_whole(checkpoints_of(found), run)->step, 1u);
 }
 
+TEST(CheckpointChoice, what_was_emptied_is_not_the_newest_and_what_is_empty_from_the_beginning_is) {
+  auto found = step_of(1, 10);
+  add(found, step_of(1, 20));
+  const auto write = [&](uint64_t step, uint32_t number, const std::string& file) {
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      found.push_back(version(1, step, rank, number));
+      found.back().bytes = 0;
+      if (!file.empty()) found.back().version.file = file + std::to_string(rank);
+    }
+  };
+  write(30, 2, "");
+  EXPECT_EQ(newest_whole(checkpoints_of(found), run)->step, 20u);
+  write(40, 1, "");
+  EXPECT_EQ(newest_whole(checkpoints_of(found), run)->step, 40u);
+  found = step_of(1, 10);
+  write(11, 2, "/ck.10.");
+  EXPECT_EQ(newest_whole(checkpoints_of(found), run)->step, 11u) << "its own content is what was emptied";
+}
+
 TEST(CheckpointChoice, rolls_go_with_their_checkpoints) {
   std::vector<Protected> found;
   for (const uint64_t step : {10, 20, 30}) {
