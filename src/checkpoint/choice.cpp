@@ -460,10 +460,6 @@ void add(Checkpoint& checkpoint, const Protected& one) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 // Programs empty older files to free their room, and that is the last that they have written. What stands in its own place is the program's newest, with or without
 // content.
 void mark_emptied(List& all) {

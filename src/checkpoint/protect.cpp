@@ -260,7 +260,7 @@ namespace {
 // room, are taken out of `nodes`.
 Status end_of(Status written, const catalog::Located& fresh, std::vector<std::string>& nodes) {
   const auto& members = fresh.manifest.members;
-  const auto stale = std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; });
+  const int stale = lost_members_of(fresh);
   if (written && stale > 0)
     written =
         Status(Kind::lost, fmt::format("{} of the {} nodes that it was to go to were lost meanwhile: run it again", stale, fresh.members.size()));
