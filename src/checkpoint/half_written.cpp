@@ -18,7 +18,12 @@ bool is_judged(const layout::Version& version) { return version.times && version
 
 // A rank counts its own: another one that writes files of its number has not closed those before them.
 using Series = std::pair<FilePlace, uint32_t>;
-using Lasts = std::map<Series, const layout::Version*>;  // the last version of each in an attempt
+// The last version of each in an attempt, and what it is of.
+struct Last {
+  const layout::Version* version;
+  const Checkpoint* of;
+};
+using Lasts = std::map<Series, Last>;
 
 Lasts last_versions(List::const_iterator begin, List::const_iterator end) {
   const auto order = [](const layout::Version& version) { return std::pair(version.turn, version.written); };
@@ -26,8 +31,9 @@ Lasts last_versions(List::const_iterator begin, List::const_iterator end) {
   for (auto one = begin; one != end; ++one)
     for (const auto& [place, file] : one->files) {
       if (!is_judged(*one) || !is_judged(file.version)) continue;
-      const auto [at, first] = lasts.try_emplace({place, file.version.writer}, &file.version);
-      if (!first && order(*at->second) < order(file.version)) at->second = &file.version;
+      const Last last{&file.version, &*one};
+      const auto [at, first] = lasts.try_emplace({place, file.version.writer}, last);
+      if (!first && order(*at->second.version) < order(file.version)) at->second = last;
     }
   return lasts;
 }
@@ -35,25 +41,35 @@ Lasts last_versions(List::const_iterator begin, List::const_iterator end) {
 // How often files were closed at least: by place, and of how many. Where there are more ranks, or fewer, another file has the place.
 class Usual {
  public:
-  uint32_t of(const Series& series, const layout::Version& last) const {
+  uint32_t of(const Series& series, const layout::Version& last, const std::string& path) const {
     if (last.fewest) return last.fewest;
     const auto before = before_.find({series, last.ranks});
-    return before == before_.end() ? 0 : before->second;
+    return before == before_.end() || before->second.lone_path == path ? 0 : before->second.times;
   }
-  // The attempt is over. What its ranks have never gone past says nothing: it may have been written in part, or a file that grows all the time.
+  // The attempt is over. What its ranks have never gone past may be written in part, unless its checkpoint is whole.
   void remember(const Lasts& lasts) {
-    for (const auto& [series, last] : lasts)
-      if (last->fewest) before_[{series, last->ranks}] = last->fewest;
+    for (const auto& [series, last] : lasts) {
+      const layout::Version& version = *last.version;
+      Before& before = before_[{series, version.ranks}];
+      if (version.fewest) before = {version.fewest, ""};
+      else if (last.of->whole() && before.times == 0) before = {version.times, version.file};
+      else if (last.of->whole()) before.times = std::min(before.times, version.times);
+    }
   }
 
  private:
-  std::map<std::pair<Series, uint32_t>, uint32_t> before_;
+  struct Before {
+    uint32_t times = 0;
+    // Where one file alone says it. Of its own name that says nothing: it may grow all the time, and be begun anew by each attempt.
+    std::string lone_path;
+  };
+  std::map<std::pair<Series, uint32_t>, Before> before_;
 };
 
 void mark(Checkpoint& one, const Lasts& lasts, const Usual& usual) {
   for (const auto& [place, file] : one.files) {
     const auto last = lasts.find({place, file.version.writer});
-    const uint32_t fewest = last == lasts.end() || !is_judged(file.version) ? 0 : usual.of(last->first, *last->second);
+    const uint32_t fewest = last == lasts.end() || !is_judged(file.version) ? 0 : usual.of(last->first, *last->second.version, file.version.file);
     if (file.version.times >= fewest) continue;
     one.half_written = {file.version.file, file.version.times, fewest};
     return;

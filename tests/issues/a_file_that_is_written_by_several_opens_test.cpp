@@ -152,11 +152,37 @@ TEST(SeveralOpens, the_next_attempts_first_one_is_compared_with_what_was_there_b
   EXPECT_EQ(newest(found), 20u);
 }
 
-// It may be one that grows all the time, and is begun anew by each attempt.
-TEST(SeveralOpens, a_lone_file_of_an_attempt_says_nothing_of_the_next) {
+// It was begun with, so it was closed as often as the program does, or less often.
+TEST(SeveralOpens, a_whole_one_that_an_attempt_has_written_alone_tells_of_the_next_attempts_first_one) {
+  std::vector<Protected> found;
+  add(found, 1, 10, 1, {2, 2});
+  add(found, 2, 20, 1, {2, 1});
+  EXPECT_EQ(checkpoints_of(found)[1].half_written.usual, 2u);
+  EXPECT_EQ(newest(found), 10u);
+  add(found, 3, 20, 1, {2, 2});
+  EXPECT_EQ(newest(found), 20u) << "that of the attempt before is in part, and tells nothing";
+  add(found, 4, 30, 1, {1, 2});
+  EXPECT_EQ(newest(found), 20u);
+  add(found, 4, 30, 1, {2, 2});
+  EXPECT_EQ(newest(found), 30u);
+}
+
+TEST(SeveralOpens, a_program_that_closes_its_files_less_often_than_its_attempts_before_goes_back_once) {
+  std::vector<Protected> found;
+  add(found, 1, 10, 1, {2, 2});
+  add(found, 2, 20, 1, {1, 1});
+  add(found, 2, 30, 2, {1, 1});
+  EXPECT_EQ(newest(found), 30u);
+  add(found, 3, 40, 1, {1, 1});
+  EXPECT_EQ(newest(found), 40u);
+}
+
+// Where the pattern has no {step}: it may be one that grows all the time, and is begun anew by each attempt.
+TEST(SeveralOpens, a_lone_file_of_an_attempt_says_nothing_of_the_next_one_of_its_name) {
   std::vector<Protected> found;
   add(found, 1, 1, 1, {9, 9});
   add(found, 2, 2, 1, {1, 1});
+  for (Protected& one : found) one.version.file = path(0, one.version.rank);
   EXPECT_EQ(newest(found), 2u);
 }
 
