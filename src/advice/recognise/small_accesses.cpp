@@ -11,10 +11,12 @@ namespace {
 
 constexpr uint64_t several = 64;  // calls of one process
 constexpr double mostly = 0.6;    // of them go on behind the one before
+constexpr uint64_t per_open = 8;  // else there is little to gather before the file is closed
 
 void look_at(const Use& use, const Side& side, const Digest& digest, const Model& model, Report& report) {
   const Load& slow = side.slowest;
   if (slow.calls < several || slow.mean_bytes() >= small_bytes || slow.bytes == 0) return;
+  if (side.all.calls < per_open * use.total[Counter::opens]) return;
   const double onward = side.share(side.consecutive);
   if (onward < mostly) return;
   const Cost cost = model.cost(use, side);

@@ -77,6 +77,13 @@ TEST(Advice, small_accesses_all_over_a_file_are_no_matter_for_buffers) {
   EXPECT_THAT(names(advise(job.log, of_kind("nfs"))), IsEmpty());
 }
 
+// Buffers would be written at each close.
+TEST(Advice, a_file_that_is_opened_for_each_small_write_needs_other_help) {
+  JobOf job(2, 100);
+  job.all_do("/nfs/again", {.calls = 5000, .bytes_each = 8, .seconds = 20, .opening = 30, .opens = 5000});
+  EXPECT_THAT(names(advise(job.log, of_kind("nfs"))), ElementsAre("repeated-opens"));
+}
+
 TEST(Advice, buffers_of_a_file_that_several_processes_share_are_not_set) {
   JobOf job(4, 100);
   job.all_do("/nfs/shared", {.calls = 100000, .bytes_each = 100, .seconds = 20});
