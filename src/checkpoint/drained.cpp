@@ -1,6 +1,7 @@
 #include "checkpoint/drained.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <tuple>
@@ -88,10 +89,18 @@ bool DrainedCheckpoint::still_there() const {
   return are_singles ? std::any_of(files.begin(), files.end(), is_there) : std::all_of(files.begin(), files.end(), is_there);
 }
 
-void leave_out_what_has_changed(std::vector<DrainedCheckpoint>& all) {
-  for (DrainedCheckpoint& one : all)
-    if (one.are_singles) std::erase_if(one.files, [](const DrainedFile& file) { return !file.still_there(); });
-  std::erase_if(all, [](const DrainedCheckpoint& one) { return one.files.empty() || !one.still_there(); });
+std::vector<DrainedCheckpoint> leave_out_what_has_changed(std::vector<DrainedCheckpoint>& all) {
+  const auto is_there = [](const DrainedFile& file) { return file.still_there(); };
+  std::vector<DrainedCheckpoint> left, changed;
+  for (DrainedCheckpoint& one : all) {
+    auto gone = one;
+    std::erase_if(gone.files, is_there);
+    if (one.are_singles) std::erase_if(one.files, std::not_fn(is_there));
+    if (one.are_singles ? !one.files.empty() : gone.files.empty()) left.push_back(std::move(one));
+    else if (!one.are_singles) changed.push_back(std::move(gone));
+  }
+  all = std::move(left);
+  return changed;
 }
 
 std::optional<std::pair<layout::Attempt, uint32_t>> DrainedFile::number() const {

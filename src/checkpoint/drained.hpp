@@ -64,8 +64,8 @@ Result<DrainedCheckpoint> about_to_be_drained(const std::vector<layout::Manifest
 std::string encode(const DrainedCheckpoint& drained);
 std::optional<DrainedCheckpoint> decode_drained(const std::string& text);
 
-// Of what was drained that is left which is still there.
-void leave_out_what_has_changed(std::vector<DrainedCheckpoint>& all);
+// Of what was drained that is left which is still there. The others: checkpoints, each with those of its files that are changed or gone.
+std::vector<DrainedCheckpoint> leave_out_what_has_changed(std::vector<DrainedCheckpoint>& all);
 
 // On every one of these nodes (addresses) that answers. Records of the run whose files are gone, or others by now, go. Of files of no checkpoint the new record
 // says as well what others say that is still so, and these go. Those of earlier attempts than

@@ -156,7 +156,7 @@ Result<Survey> Surveyor::look(const std::string& run) {
     for (const auto& [of, attempts] : here->ended_well) survey.ended_well[of].insert(attempts.begin(), attempts.end());
   }
   survey.drained = records_of(*pool);
-  leave_out_what_has_changed(survey.drained);
+  survey.changed = leave_out_what_has_changed(survey.drained);
   auto found = versions_.look(directories_, deadline_ms_);
   if (!found) return found.status();
   survey.versions = std::move(*found);

@@ -40,6 +40,7 @@ struct Survey {
   EndedWell ended_well;                                       // as far as nodes know it
   std::vector<Unread> unread;
   std::vector<DrainedCheckpoint> drained;  // of which all files are still at their paths
+  std::vector<DrainedCheckpoint> changed;  // of which not, with those of their files
   std::vector<std::string> live, lost;     // addresses
   std::vector<std::string> unknown;        // of these not all local names could be listed
   std::vector<std::string> silent;         // these may have more than is known here: lost, unknown, or without a list of their versions

@@ -311,6 +311,20 @@ class CheckpointDrains(CheckpointTest):
         self.assertEqual(self.states(), {5: "lost", 6: "lost"})
         self.assert_one_sentence(self.run_job(look, "--resume", ranks=2, expect=122).stderr, "checkpoint 6 cannot be read, and there is no other")
 
+    def test_a_plain_file_that_was_changed_or_removed_since_is_named_when_a_job_goes_on(self):
+        self.run_job("echo new > ck/ck.10.0")
+        said = self.run_job("cat ck/ck.10.0", "--resume")
+        self.assertEqual(said.stdout, "new\n")
+        self.assertNotIn("since it was drained", said.stderr)
+        for change, how in (("echo mine > ck/ck.10.0", "changed"), ("rm ck/ck.10.0", "removed")):
+            subprocess.run(change, shell=True, cwd=self.dir, check=True)
+            said = self.run_job("cat ck/ck.10.0", "--resume", "--drain", "none")
+            self.assertEqual(said.stdout, "new\n")
+            self.assertIn(f"ck.10.0 was {how} since it was drained; checkpoint 10 is read as it was protected", said.stderr)
+        subprocess.run("echo mine > ck/ck.10.0", shell=True, cwd=self.dir, check=True)
+        self.holdfast("checkpoints", "--drop", "10")
+        self.assertEqual(self.run_job("cat ck/ck.10.0", "--resume").stdout, "mine\n")
+
     def test_drains_that_mean_nothing_are_refused_in_one_sentence(self):
         here = ("--simulate-nodes", "3", "--protect", "rs:2+1")
         for options, words in (((*here, "--checkpoint", "ck.{step}.{rank}", "--drain", "sometimes"), "--drain 'sometimes' says nothing"),

@@ -188,6 +188,7 @@ class Attempts {
     checkpoint::forget_unneeded(*survey, run_.id, run_.attempt, begun_, settings_);
     remember_beginning(*survey);
     say_passed_over(*survey, run_, begun_);
+    say_what_has_changed(*survey, run_);
     say_quarantined(*survey);
     say_beginning(*survey);
     say_losses_of_singles(*survey, run_, settings_);

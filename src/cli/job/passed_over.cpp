@@ -1,10 +1,12 @@
 #include "cli/job/passed_over.hpp"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "base/say.hpp"
+#include "catalog/user_files.hpp"
 #include "checkpoint/given_up.hpp"
 #include "checkpoint/pattern.hpp"
 #include "cli/output.hpp"
@@ -26,6 +28,18 @@ void say_passed_over(const checkpoint::Survey& survey, const checkpoint::Run& ru
     if (!one.removed.empty())
       say("holdfast: checkpoint {} is passed over: the program has removed {}, and has begun nothing newer\n", one.step, one.removed);
   }
+}
+
+void say_what_has_changed(const checkpoint::Survey& survey, const checkpoint::Run& run) {
+  const auto is_it = [&](const checkpoint::DrainedCheckpoint& one) {
+    return run.from && !run.from->drained && one.run == run.id && one.attempt == run.from->attempt && one.step == run.from->step;
+  };
+  const auto changed = std::find_if(survey.changed.begin(), survey.changed.end(), is_it);
+  // A drain that a node could not note leaves an older record.
+  if (changed == survey.changed.end() || std::any_of(survey.drained.begin(), survey.drained.end(), is_it)) return;
+  const std::string& path = changed->files.front().path;
+  say("holdfast: {} was {} since it was drained; checkpoint {} is read as it was protected; to begin without it: holdfast checkpoints --drop {}\n",
+      path, catalog::look(path, true) ? "changed" : "removed", run.from->step, run.from->step);
 }
 
 void say_what_is_newer(const checkpoint::Survey& survey, const checkpoint::Run& run, const Checkpoint& newest, const std::set<uint64_t>& said,
