@@ -5,6 +5,7 @@
 #include "catalog/growing.hpp"
 #include "catalog/user_files.hpp"
 #include "engine/remake.hpp"
+#include "engine/write_once.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -60,10 +61,9 @@ Result<ProtectedNow> protect_moved(const std::string& path, const layout::Versio
   auto fresh = catalog::prepare_renamed(old, version, own, file->mode & 0777);
   if (!fresh) return fresh.status();
   const Status written = engine::remake(old, *fresh, settings);
-  if (!written) {
-    (void)catalog::remove_version(*fresh);
-    return written;
-  }
+  // What counts for others goes with its checkpoint, beside the one that is written then.
+  if (!written && !engine::counts_for_others(*fresh)) (void)catalog::remove_version(*fresh);
+  HF_TRY(written);
   catalog::release_growing(*fresh);
   return ProtectedNow{};
 }

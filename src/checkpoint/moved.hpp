@@ -11,8 +11,8 @@ namespace holdfast::checkpoint {
 // The name under which the local file at `path` is protected, too, or is just being coded. Nothing where it has no such name.
 std::optional<LocalFile> other_name(const LocalFiles& files, const std::string& path);
 
-// The local file at `path` as a version of node `own`, over the units of the version that `other` has. Not ok, and nothing is left of it, where that one
-// cannot serve: it is stored in a pack, by another scheme, or not whole. Then the file is to be coded.
+// The local file at `path` as a version of node `own`, over the units of the version that `other` has. Not ok where that one
+// cannot serve: it is stored in a pack, by another scheme, or not whole. Then the file is to be coded. Nothing is left of it but what counts for others.
 Result<ProtectedNow> protect_moved(const std::string& path, const layout::Version& version, const LocalFile& other, const std::string& own,
                                    const Run& run, const std::vector<catalog::FoundVersion>& found, const Settings& settings);
 

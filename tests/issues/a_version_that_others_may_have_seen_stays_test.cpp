@@ -4,6 +4,7 @@
 
 #include "catalog/pool.hpp"
 #include "checkpoint/attempt.hpp"
+#include "checkpoint/moved.hpp"
 #include "checkpoint/protect.hpp"
 #include "sim/openers_site.hpp"
 
@@ -33,6 +34,15 @@ class SeenByOthers : public testing::TestWithParam<SeenVersion> {
     Result<ProtectedNow> write(uint64_t step) {
       const layout::Version version{the_run, 1, step, 0, 1, 1, "/ck." + std::to_string(step), step};
       return protect("/data/ck", version, "n1:/n1", settings);
+    }
+    // As a rename moves it, before the file is written anew if that fails.
+    Result<ProtectedNow> move_to(uint64_t step) {
+      const auto found = catalog::VersionList().look(settings.local, settings.deadline_ms);
+      if (!found) return found.status();
+      const layout::Version version{the_run, 1, step, 0, 1, 1, "/ck." + std::to_string(step), step};
+      const LocalFile other{State::kept, LocalName{1, 0, 1, 1, "/ck.1", 1}};
+      const checkpoint::Run of{the_run, 1, {}, false, settings.local};
+      return protect_moved("/data/ck", version, other, "n1:/n1", of, *found, settings);
     }
     // Another one, who drops the older checkpoint for a newer one. That has to stay.
     void look() {
@@ -81,6 +91,26 @@ TEST_P(SeenByOthers, stays_whichever_call_of_its_writer_fails) {
     EXPECT_EQ(written.ok(), world.is_dropped) << "call " << n << ": " << written.status().sentence();
     is_ever_dropped |= world.is_dropped && has_failed;
     if (!has_failed) break;
+    ASSERT_LT(n, 1000);
+  }
+  EXPECT_TRUE(is_ever_dropped);
+}
+
+TEST_P(SeenByOthers, stays_whichever_call_of_a_rename_fails) {
+  bool is_ever_dropped = false;
+  for (int64_t n = 1;; ++n) {
+    World world(GetParam());
+    world.look_at_each_call(GetParam(), n);
+    const auto moved = world.move_to(2);
+    const bool has_failed = world.site.gate->failing(sim::Site::gate_number(0));
+    world.heal();
+    world.look();
+    EXPECT_FALSE(world.is_gone) << "call " << n << ": " << moved.status().sentence();
+    is_ever_dropped |= world.is_dropped && has_failed;
+    if (!has_failed) {
+      EXPECT_TRUE(moved.ok() && world.is_dropped) << moved.status().sentence();
+      break;
+    }
     ASSERT_LT(n, 1000);
   }
   EXPECT_TRUE(is_ever_dropped);
