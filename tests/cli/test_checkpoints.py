@@ -191,6 +191,20 @@ class Checkpoints(CheckpointTest):
             os.remove(self.path("seen"))
         self.assertEqual(self.read("ck", "ck.2.0"), "2\n")
 
+    def test_a_signal_that_comes_twice_at_once_is_handed_on_once(self):
+        """As `timeout` sends it, and to the launcher itself as well: at the third Open MPI's leaves its ranks behind."""
+        job = self.begin("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", PATTERN, "--library", "posix", "--", "sh", "-c",
+                         "trap 'echo got >> got' TERM; touch seen; until [ -e end ]; do sleep 0.05; done")
+        while not os.path.exists(self.path("seen")):
+            time.sleep(0.1)
+        for pause in (0.2, 1, 0.2):
+            job.send_signal(signal.SIGTERM)
+            time.sleep(pause)
+        with open(self.path("end"), "w"):
+            pass
+        _, said = job.communicate(timeout=90)
+        self.assertEqual(self.read("got"), "got\ngot\n", said)
+
     def test_a_job_whose_ranks_are_told_to_end_is_started_again(self):
         """So launchers end what is left of a job where a rank has died; `holdfast run` itself was told nothing."""
         for number in (signal.SIGTERM, signal.SIGHUP):

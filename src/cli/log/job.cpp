@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <map>
 #include <optional>
+#include <utility>
 
 namespace holdfast::cli {
 
@@ -31,18 +34,33 @@ bool told_to_end = false;
   ::_exit(127);
 }
 
-// What came from the terminal, the child has got too; what was sent to us was meant for it.
-void hand_on(const siginfo_t& signal, pid_t child) {
-  if (signal.si_code <= 0) ::kill(child, signal.si_signo);
-}
+// What came from the terminal, the child has got too; what was sent to us was meant for it. `timeout` sends its signal to us, and to all of the group. Each is
+// handed on once: at the third that Open MPI's mpirun gets it leaves its ranks behind.
+class HandingOn {
+ public:
+  explicit HandingOn(pid_t child) : child_(child) {}
+  void hand_on(const siginfo_t& signal) {
+    if (signal.si_code > 0) return;
+    const auto now = std::chrono::steady_clock::now();
+    const auto [at, first] = last_.try_emplace(signal.si_signo, now);
+    if (!first && now - std::exchange(at->second, now) < as_one) return;
+    ::kill(child_, signal.si_signo);
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds as_one{500};
+  const pid_t child_;
+  std::map<int, std::chrono::steady_clock::time_point> last_;
+};
 
 int wait_for(pid_t child, const sigset_t& signals) {
+  HandingOn signals_of_child(child);
   while (true) {
     siginfo_t signal;
     if (::sigwaitinfo(&signals, &signal) < 0) continue;
     if (signal.si_signo != SIGCHLD) {
       hear_of_signal(signal.si_signo);
-      hand_on(signal, child);
+      signals_of_child.hand_on(signal);
       continue;
     }
     int status = 0;
