@@ -176,6 +176,7 @@ bool may_have_ranks(const std::string& node, const Survey& survey, const Run& ru
     const layout::Version& version = *one.manifest.version;
     return version.run == run.id && version.attempt == run.attempt && one.manifest.file_id.ends_with(digits);
   });
+  if (!has_written && are_all_ranks_heard(survey, run)) return false;
   if (has_written || newest.run != run.id || newest.attempt != run.attempt || !newest.whole()) return true;
   const auto& all = patterns.all();
   const bool have_files = std::any_of(all.begin(), all.end(), [](const Pattern& one) { return one.has_rank() && !one.is_open(); });

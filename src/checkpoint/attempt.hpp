@@ -53,8 +53,8 @@ void make_directories(const Run& run, const Patterns& patterns);
 // the scheme bears. Null where there is none. `later_run` may be empty.
 const Checkpoint* unreadable_after(const Survey& survey, const std::string& run, const Age& begun, const std::string& later_run);
 
-// Whether ranks of the attempt may be on that node (an address), which does not answer. Not where each of them has a file of `newest` of its own, or
-// a roll, and all of these were written on other nodes. A rank stays on its node for an attempt.
+// Whether ranks of the attempt may be on that node (an address), which does not answer. Not where each of them has written something on one that answers, or has a file of
+// `newest` of its own, or a roll, and all of these were written on other nodes. A rank stays on its node for an attempt.
 bool may_have_ranks(const std::string& node, const Survey& survey, const Run& run, const Checkpoint& newest, const Patterns& patterns);
 
 // While an attempt runs: what can be seen of the checkpoint that it has begun with on the nodes. Nothing where it has begun with none there. The first one sees what its

@@ -494,6 +494,12 @@ uint64_t LocalFiles::Listed::last_written() const {
   return last;
 }
 
+uint64_t LocalFiles::Listed::newest_step() const {
+  uint64_t newest = 0;
+  for (const LocalFile& one : all_) newest = std::max(newest, one.name.step);
+  return newest;
+}
+
 std::optional<LocalName> LocalFiles::Listed::last_of_rank(uint32_t rank, uint32_t writer) const {
   std::optional<LocalName> last;
   const auto order = [](const LocalName& name) { return std::pair(name.written, name.number); };

@@ -188,6 +188,7 @@ class LocalFiles {
     uint32_t last_number(const std::string& file) const;
     // The highest place in the order of writing that any file has had here.
     uint64_t last_written() const;
+    uint64_t newest_step() const;  // of all that is here
     // What was written here last of the files of that rank; nothing where that is not known.
     std::optional<LocalName> last_of_rank(uint32_t rank, uint32_t writer) const;
     // Whether a version of the file with a lower number than that has this place in the order.

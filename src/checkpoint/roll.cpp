@@ -10,6 +10,7 @@
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
+#include "checkpoint/moved.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/untouched.hpp"
 
@@ -66,14 +67,17 @@ std::set<std::string> nodes_started_anew(const Run& run, const Settings& setting
 }
 
 // What the nodes have of the attempt's checkpoint. A file that goes on to its next state while its node is listed may be missed once.
-Result<std::vector<LocalName>> listed_on(const Run& run, uint64_t step, const Settings& settings, const std::vector<std::string>& unknown = {}) {
+// `but`: a name that the file which completes it had before, and may have still.
+Result<std::vector<LocalName>> listed_on(const Run& run, uint64_t step, const Settings& settings, const std::vector<std::string>& unknown = {},
+                                         const std::optional<LocalName>& but = {}) {
   Listed all;
+  if (but) all.remove(*but);
   for (int time = 0; time < 2; ++time) {
     const auto survey = Surveyor(run.nodes, settings.deadline_ms).look(run.id);
     if (!survey) return survey.status();
     std::set<std::string> silent = nodes_started_anew(run, settings);
     for (const auto* nodes : {&survey->lost, &survey->unknown, &unknown}) silent.insert(nodes->begin(), nodes->end());
-    if (!silent.empty()) {
+    if (!silent.empty() && !are_all_ranks_heard(*survey, run, silent)) {
       const std::string& one = *silent.begin();
       return Status(Kind::lost,
                     fmt::format("node {} does not answer, was started anew or has no protector, and nobody knows what it has had of checkpoint {}",
@@ -92,8 +96,10 @@ Result<std::vector<LocalName>> listed_on(const Run& run, uint64_t step, const Se
 }
 
 // As listed on its own node, and what the rank has written with others together, which is on the nodes alone.
-Result<std::vector<LocalName>> listed_of(const LocalFiles& files, const LocalName& completing, const Run& run, const Settings& settings) {
+Result<std::vector<LocalName>> listed_of(const LocalFiles& files, const LocalName& completing, const Run& run, const Settings& settings,
+                                         const std::optional<LocalName>& but) {
   Listed all;
+  if (but) all.remove(*but);
   const auto own = of_rank(files, completing.writer).files;
   if (const auto here = own.find(completing.step); here != own.end())
     for (const LocalName& name : here->second) all.add(name);
@@ -105,6 +111,12 @@ Result<std::vector<LocalName>> listed_of(const LocalFiles& files, const LocalNam
     if (v.run == run.id && v.attempt == run.attempt && v.step == completing.step && is_own) all.add(name_of(v));
   }
   return all.take();
+}
+
+// Of a file that is being renamed, which is protected under its new name.
+std::optional<LocalName> name_before(const LocalFiles& files, const LocalName& name) {
+  const auto other = other_name(files, files.path(State::protecting, name));
+  return other && other->name.file != name.file && other->name.step == name.step ? std::optional(other->name) : std::nullopt;
 }
 
 LocalName roll_name(LocalName of, LocalName::Kind kind, uint64_t written) {
@@ -173,7 +185,8 @@ Status roll(const LocalFiles& files, const OfRank& rank, const LocalName& of, co
 }
 
 Status roll_completed(const LocalFiles& files, const LocalName& completing, bool of_all, const Run& run, const Settings& settings) {
-  const auto listed = of_all ? listed_on(run, completing.step, settings) : listed_of(files, completing, run, settings);
+  const auto before = name_before(files, completing);
+  const auto listed = of_all ? listed_on(run, completing.step, settings, {}, before) : listed_of(files, completing, run, settings, before);
   if (!listed) return listed.status();
   // Of the same number as that file: it is made as often, and by a protector that is started anew once more.
   return put(files, roll_name(completing, of_all ? LocalName::roll_of_all : LocalName::roll_of_rank, completing.written), *listed);

@@ -29,8 +29,8 @@ Status roll(const LocalFiles& files, const OfRank& rank, const LocalName& of, co
 
 // --- of a pool
 
-// By a protector, for the file that completes its checkpoint: of its rank, or of all. Kind::lost where a node of the run does not answer, for nobody
-// knows then what it has.
+// By a protector, for the file that completes its checkpoint: of its rank, or of all. Kind::lost where a node of the run does not answer that may have
+// ranks, for nobody knows then what it has.
 Status roll_completed(const LocalFiles& files, const LocalName& completing, bool of_all, const Run& run, const Settings& settings);
 // When all ranks have ended well: the checkpoints of the attempt that are not rolled yet. What could not be, as sentences. `unknown`: nodes whose protectors
 // have died for good. Nobody would know if they had lost power since.

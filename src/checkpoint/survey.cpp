@@ -124,6 +124,18 @@ std::vector<layout::Manifest> manifests_of(const Checkpoint& checkpoint, const s
   return manifests;
 }
 
+bool are_all_ranks_heard(const Survey& survey, const Run& run, const std::set<std::string>& but) {
+  std::set<uint32_t> heard;
+  uint32_t ranks = 0;
+  for (const LocalEntry& entry : survey.local) {
+    const bool is_own = entry.run == run.id && entry.attempt == run.attempt && is_written_here(entry.state) && entry.state != State::together;
+    if (!is_own || entry.name.writers == 0 || but.contains(entry.node)) continue;
+    ranks = std::max(ranks, entry.name.writers);
+    heard.insert(entry.name.writer);
+  }
+  return ranks > 0 && heard.size() == ranks && *heard.rbegin() < ranks;
+}
+
 void tell_checkpoints(Survey& survey, const std::set<std::string>& damaged) {
   auto all = protected_of(survey.versions, damaged);
   survey.removed = take_removed(all, survey.local);

@@ -117,6 +117,14 @@ class CheckpointRolls(CheckpointTest):
         self.assertIn("attempt 2 begins with checkpoint 10", done.stderr)
         self.assertEqual(self.read("got"), "part 0\npart 1\ndone\n" * 2)
 
+    def test_a_file_that_completes_it_may_have_had_another_name_before(self):
+        script = "for s in 1 2; do mkdir -p ck/$s; echo $s > ck/$s/a; echo $s > ck/$s/DONE.tmp; mv ck/$s/DONE.tmp ck/$s/DONE; done"
+        for more in ((), ("--protect-at", "close")):
+            with self.subTest(more=more):
+                self.job(script, *more, ranks=1, pattern="ck/{step}/*", complete="ck/{step}/DONE")
+                said = self.job("cat ck/2/DONE; ls ck/2", "--resume", ranks=1, pattern="ck/{step}/*", complete="ck/{step}/DONE")
+                self.assertEqual(said.stdout, "2\nDONE\na\n", said.stderr)
+
     def test_where_files_complete_nothing_else_does(self):
         script = "for s in 10 20 30; do echo $RANK > ck/$s.part$RANK; done; [ $RANK = 1 ] && echo done > ck/20.done; true"
         self.job(script, "--keep", "9", pattern="ck/{step}.part*", complete="ck/{step}.done", expect=0)
