@@ -222,6 +222,24 @@ class CheckpointListings(CheckpointTest):
         found = sorted(os.path.relpath(at, self.dir) for top in ("p0", "p1", "ck") for at, _, _ in os.walk(self.path(top)))
         self.assertEqual(found, ["ck", "ck/1", "ck/2", "ck/3", "p0", "p0/1", "p0/3", "p0/3/uniform", "p1", "p1/3", "p1/3/uniform"])
 
+    def test_what_gave_way_to_newer_ones_can_be_removed(self):
+        """Programs that keep a few checkpoints themselves remove one that they wrote a while ago."""
+        script = "".join(f"echo {step} > ck/ck.{step}.0; {self.until(f'^ *{step} *whole')}; " for step in (1, 2, 3))
+        gone = f"for look in $(seq 100); do {self.command('checkpoints')} 2> /dev/null | grep -q '^ *1 ' || break; sleep 0.1; done; "
+        twice = "rm ck/ck.3.0; rm ck/ck.3.0 || echo no such file; echo 3 > ck/ck.3.0"
+        said = self.run_job(script + gone + "rm ck/ck.1.0 && echo removed; rm ck/ck.9.0 || echo no such file; " + twice, "--keep", "1", "--drain", "none")
+        self.assertEqual(said.stdout, "removed\nno such file\nno such file\n", said.stderr)
+        said = self.run_job("rm ck/ck.2.0 && echo removed; rm ck/ck.9.0 || echo no such file", "--resume", "--drain", "none")
+        self.assertEqual(said.stdout, "removed\nno such file\n", said.stderr)
+
+    def test_a_directory_of_which_the_program_sees_nothing_is_removed_as_if_it_were_empty(self):
+        """Its files were drained before, and stay: they belong to the user."""
+        pattern = "ck/{step}/a.{rank}"
+        self.run_job("mkdir ck/1; echo 1 > ck/1/a.0", pattern=pattern)
+        said = self.run_job("mkdir ck/2; echo 2 > ck/2/a.0; rm ck/1/a.0; ls ck/1; rmdir ck/1 && echo gone; rmdir ck/2 || echo not empty", "--resume", pattern=pattern)
+        self.assertEqual(said.stdout, "gone\nnot empty\n", said.stderr)
+        self.assertEqual((self.read("ck/1/a.0"), self.read("ck/2/a.0")), ("1\n", "2\n"))
+
     def test_empty_directories_of_before_stay_for_a_new_job(self):
         for step in (1, 2, 3):
             os.makedirs(self.path("case", str(step)))

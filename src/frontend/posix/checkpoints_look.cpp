@@ -484,7 +484,7 @@ Status Checkpoints::remove_alone(const File& file, std::optional<LocalName>& rem
   state_->learn_of_removals(file);
   auto last = state_->last_seen(file);
   if (!last) return last.status();
-  if (!*last) return Status(Kind::not_found, "", ENOENT);
+  if (!*last) return state_->may_have_given_way(file) ? state_->remove_what_gave_way(file) : Status(Kind::not_found, "", ENOENT);
   (*last)->number = std::max((*last)->number, state_->files.last_number(file.path));  // what was dropped may come back with a node
   const bool has_plain = state_->plain.has(file.path);                                // in whose place the program has written this one
   const bool is_single = state_->patterns.are_single();
@@ -493,6 +493,23 @@ Status Checkpoints::remove_alone(const File& file, std::optional<LocalName>& rem
   HF_TRY(state_->hide(file, **last));
   removed = **last;
   return has_plain && !is_single ? catalog::unlink_file(file.path) : Status();
+}
+
+// Programs remove checkpoints that they have written a while ago, and fail where one of these is not there. It was, and gave way to newer ones.
+bool Checkpoints::State::may_have_given_way(const File& file) {
+  if (patterns.are_single() || !patterns.have_step() || file.named.rank >= ranks) return false;
+  const bool shows_plain = plain.has(file.path) && catalog::look(file.path, false);
+  if (shows_plain || is_no_file(file.path) || files.hidden_number(file.path)) return false;
+  return file.named.step < std::max(run.from ? run.from->step : 0, files.listed().newest_step());
+}
+
+// What was dropped while a node was away may come back with it.
+Status Checkpoints::State::remove_what_gave_way(const File& file) {
+  LocalName name{file.named.step, patterns.place(file.named, ranks), patterns.files_of_all(ranks), files.last_number(file.path), file.path};
+  if (!is_told_here(file))
+    for (const auto& [address, one] : checkpoint::files_elsewhere(file.path, {checkpoint::State::dropped}, node, run, settings))
+      name.number = std::max(name.number, one.name.number);
+  return name.number > 0 ? hide(file, name) : Status();
 }
 
 bool Checkpoints::shows_plain(const File& file) const {

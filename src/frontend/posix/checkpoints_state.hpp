@@ -106,6 +106,8 @@ struct Checkpoints::State {
   void note_opened(const File& file);  // under its lock
   Status restore_newest(const File& file, layout::Manifest manifest);
   bool is_put_back(const std::string& path);
+  bool may_have_given_way(const File& file);
+  Status remove_what_gave_way(const File& file);
   Result<bool> is_outdated_at_its_path(const std::string& path, std::optional<uint32_t> dropped, bool asks_anew = true);
   void learn_of_removals(const std::optional<File>& file = {});  // of all
   Result<Sight> look_locked(const File& file, bool fetches = true);

@@ -145,6 +145,19 @@ bool holds_checkpoints(int directory, const char* path) {
   return listing && *listing && !(*listing)->names.empty();
 }
 
+bool shows_nothing(int directory, const char* path) {
+  if (!path || !*path || !checkpoints()) return false;
+  const KeepErrno keep;
+  const std::string full = [=] {
+    const OurCode ours_now;
+    return catalog::absolute_path(full_path(directory, path));
+  }();
+  const auto listing = listing_of(full);
+  const OurCode ours_now;
+  const auto names = listing && listing->names.empty() ? catalog::list_directory(full) : Status(Kind::not_found, "");
+  return names && !names->empty() && std::all_of(names->begin(), names->end(), [&](const std::string& name) { return hides(*listing, name); });
+}
+
 std::vector<std::string> plain_files_named_so(int directory, const char* path) {
   Checkpoints* const all = path && *path ? checkpoints() : nullptr;
   if (!all) return {};

@@ -55,6 +55,8 @@ std::optional<Checkpoints::Listing> listing_of(const std::string& directory);
 bool hides(const Checkpoints::Listing& listing, const std::string& name);
 // Whether checkpoints are to be seen in the directory at this path.
 bool holds_checkpoints(int directory, const char* path);
+// Whether there is something in a directory, and the program sees nothing of that: plain files of checkpoints that its attempt does not see.
+bool shows_nothing(int directory, const char* path);
 // Files that lie in a directory natively, or below it, and have a checkpoint's name there. In the order of their paths.
 std::vector<std::string> plain_files_named_so(int directory, const char* path);
 

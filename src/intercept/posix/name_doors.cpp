@@ -115,6 +115,14 @@ int remove_directory(int directory, const char* path, Native native) {
   return native();
 }
 
+// What the program does not see belongs to its user and stays, and so does the directory. To the program it was empty: it goes on as if it were gone.
+template <class Native>
+int remove_directory_as_seen(int directory, const char* path, Native native) {
+  const int result = remove_directory(directory, path, native);
+  if (result == 0 || inside > 0 || (errno != ENOTEMPTY && errno != EEXIST)) return result;
+  return shows_nothing(directory, path) ? 0 : result;
+}
+
 bool is_there(int directory, const char* path) {
   const SeenAt seen = see_checkpoint(directory, path, false);
   struct stat state;
@@ -229,8 +237,13 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
   }
   if (!taken.ok()) return answer_for(goal->path, taken);
   if (replace_link(*goal) != 0) return -1;
+  // The file may complete its checkpoint, to which its name of before does not belong.
+  if (!seen.natively) {
+    const Status removed = all.remove(*source);
+    wait_for_protection(goal->path);
+    return answer_for(source->path, removed);
+  }
   wait_for_protection(goal->path);
-  if (!seen.natively) return answer_for(source->path, all.remove(*source));
   return as_one(Call::unlink, from_directory, from, "", ENOENT, [=] { return real().unlinkat(from_directory, from, 0); });
 }
 
@@ -243,19 +256,19 @@ bool keeps_its_name(int directory, const char* path) {
   return true;
 }
 
-void take_where_it_lies(const Checkpoints::File& file) {
+// Whether that was done. Else it stays, or is taken when it is closed.
+bool take_where_it_lies(const Checkpoints::File& file) {
   const std::string& path = file.path;
   Checkpoints& all = *Checkpoints::of_process(settings());
   Status taken = all.take(path, file);
   if (taken.kind() == holdfast::Kind::busy && !holdfast::redundant::Replica::now()) {
     holdfast::watch_ending();
     const auto later = all.take_when_closed(file);
-    if (later && *later) return;
+    if (later && *later) return false;
     if (!later) taken = later.status();
   }
-  if (!taken) return complain(path, taken.sentence() + "; it stays a plain file");
-  wait_for_protection(path);
-  (void)as_one(Call::unlink, AT_FDCWD, path.c_str(), "", ENOENT, [&] { return real().unlinkat(AT_FDCWD, path.c_str(), 0); });
+  if (!taken) complain(path, taken.sentence() + "; it stays a plain file");
+  return taken.ok();
 }
 
 // Programs write a checkpoint's directory under another name, and rename it when it is complete (`chk00010.temp`): as if each file in it got its name
@@ -272,7 +285,12 @@ void take_files_of(int from_directory, const char* from, int to_directory, const
   const OurCode ours_now;
   auto* const replica = holdfast::redundant::Replica::now();
   if (replica && (acts_alone(*replica, full) || acts_alone(*replica, holdfast::catalog::absolute_path(full_path(from_directory, from))))) return;
-  for (const Checkpoints::File& file : all->files_of_directory(full, std::move(files))) take_where_it_lies(file);
+  // First all are taken, then they are waited for: in between some have their names, and others not.
+  auto taken = all->files_of_directory(full, std::move(files));
+  std::erase_if(taken, [](const Checkpoints::File& file) { return !take_where_it_lies(file); });
+  for (const Checkpoints::File& file : taken) wait_for_protection(file.path);
+  for (const Checkpoints::File& file : taken)
+    (void)as_one(Call::unlink, AT_FDCWD, file.path.c_str(), "", ENOENT, [&] { return real().unlinkat(AT_FDCWD, file.path.c_str(), 0); });
 }
 
 template <class Native>
@@ -353,7 +371,7 @@ int truncate_any(const char* path, off_t bytes, Native native) {
 
 HF_DOOR int remove(const char* path) noexcept {
   HF_ALIKE(AT_FDCWD, path);
-  return unlink_any(AT_FDCWD, path, [=] { return remove_directory(AT_FDCWD, path, [=] { return real().remove(path); }); });
+  return unlink_any(AT_FDCWD, path, [=] { return remove_directory_as_seen(AT_FDCWD, path, [=] { return real().remove(path); }); });
 }
 
 namespace {
@@ -380,7 +398,8 @@ int make_node(int directory, const char* path, Native native) {
 template <class Native>
 int remove_directory_once(int directory, const char* path, Native native) {
   const bool ours = inside > 0;
-  return remove_directory(directory, path, [=] { return ours ? native() : as_one(Call::unlink, directory, path, "directory", ENOENT, native); });
+  return remove_directory_as_seen(directory, path,
+                                  [=] { return ours ? native() : as_one(Call::unlink, directory, path, "directory", ENOENT, native); });
 }
 
 }  // namespace
