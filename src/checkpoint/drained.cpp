@@ -226,7 +226,9 @@ DrainedCheckpoint with_what_is_left(DrainedCheckpoint drained, const std::vector
 
 }  // namespace
 
-Status keep_record(const DrainedCheckpoint& now, const std::vector<std::string>& nodes, uint64_t deadline_ms, bool begins) {
+Status keep_record(const DrainedCheckpoint& now, const std::vector<std::string>& nodes, uint64_t deadline_ms, bool begins,
+                   const layout::Attempt& running) {
+  const layout::Attempt since = std::max(now.attempt, running);
   const auto pool = catalog::look_at_pool(nodes, deadline_ms);
   if (!pool) return pool.status();
   const auto found = records_of(*pool);
@@ -235,7 +237,7 @@ Status keep_record(const DrainedCheckpoint& now, const std::vector<std::string>&
   std::vector<std::string> outdated;
   for (const DrainedCheckpoint& other : found) {
     if (other.run != drained.run || other.name() == drained.name()) continue;
-    const bool may_go = begins || other.attempt >= drained.attempt;
+    const bool may_go = begins || other.attempt >= since;
     const bool is_taken_over = drained.are_singles && other.are_singles;
     if (is_taken_over || (may_go && !other.still_there())) outdated.push_back(other.name());
   }

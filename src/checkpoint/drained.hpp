@@ -70,7 +70,9 @@ std::vector<DrainedCheckpoint> leave_out_what_has_changed(std::vector<DrainedChe
 // On every one of these nodes (addresses) that answers. Records of the run whose files are gone, or others by now, go. Of files of no checkpoint the new record
 // says as well what others say that is still so, and these go. Those of earlier attempts than
 // the drained one's go only where an attempt `begins` with it. The one that runs may have begun with them, and its ranks ask for their files.
-Status keep_record(const DrainedCheckpoint& drained, const std::vector<std::string>& nodes, uint64_t deadline_ms, bool begins = false);
+// `running`: the attempt, where that is known; it may be a later one than the drained one's.
+Status keep_record(const DrainedCheckpoint& drained, const std::vector<std::string>& nodes, uint64_t deadline_ms, bool begins = false,
+                   const layout::Attempt& running = {});
 // Which plain files the programs of an attempt see: all where it begins from the start, else those of the drained checkpoint that it has begun with. Others at
 // paths of that step are of older drains, which may have had files that this one has not.
 class PlainFiles {

@@ -109,6 +109,17 @@ TEST_F(OlderDrain, is_known_to_the_attempt_that_began_with_it_after_its_own_drai
   EXPECT_EQ(known(), 1u) << "the next attempt forgets it";
 }
 
+// Of the attempt before something is drained late, and the program has removed a file of what it began with. Found by the simulator, seed 411853.
+TEST_F(OlderDrain, is_known_to_the_attempt_that_began_with_it_after_drains_of_the_one_before) {
+  drain_slot(2, 2);
+  const auto front = begin();
+  ASSERT_TRUE(catalog::unlink_file("/data/ck.1.0").ok());
+  ASSERT_TRUE(catalog::move("/data/source", "/data/ck.2.0").ok());
+  const DrainedCheckpoint late{drained_run, 2, 2, {{0, catalog::look("/data/ck.2.0", true)->path_state(), "/data/ck.2.0", "2.1"}}};
+  ASSERT_TRUE(keep_record(late, settings.local, settings.deadline_ms, false, run.attempt).ok());
+  EXPECT_TRUE(is_seen(*front, "ck.1.1"));
+}
+
 TEST_F(OlderDrain, is_not_guessed_at_where_nobody_knows_the_newer_ones_files) {
   drain_slot(1, 3);
   drain_slot(2, 2);

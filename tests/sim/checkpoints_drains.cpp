@@ -32,7 +32,8 @@ bool CheckpointsWorld::drain_newest() {
   }
   bool done = false;
   const int process = schedule_.add([&] {
-    const auto drained = checkpoint::drain_to_own_places(files, ages, settings_, [](uint64_t, uint64_t) { return true; });
+    const auto drained = checkpoint::drain_to_own_places(
+        files, ages, settings_, [](uint64_t, uint64_t) { return true; }, run_.attempt);
     done = drained && !Schedule::dead();
   });
   if (!calm_ && one_in(4)) {

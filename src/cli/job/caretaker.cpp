@@ -112,7 +112,7 @@ void Caretaker::drop_removed(const std::vector<Checkpoint>& all) {
 
 void Caretaker::tidy(const std::vector<Checkpoint>& all) {
   if (const Checkpoint* const newest = newest_whole(all, run_.id)) see(seen_, *newest);
-  drainer_.offer(all, surveyor_.last_versions(), run_.id, first_attempt_);
+  drainer_.offer(all, surveyor_.last_versions(), run_.id, first_attempt_, run_.attempt);
   auto old = to_drop(all, run_.id, size_t(options_.keep));
   std::erase_if(old, [this](const checkpoint::Protected& one) {
     return drainer_.needs(one.version) || (keeps_beginning_ && (is_of_beginning(one.version) || is_held(one.version)));

@@ -56,14 +56,15 @@ Result<DrainWhich> parse_drain(const std::string& text) {
 }
 
 Result<checkpoint::Drained> drain_to_own_paths(const Checkpoint& which, const std::vector<catalog::FoundVersion>& versions, const Settings& settings,
-                                               const engine::Progress& progress) {
-  return checkpoint::drain_to_own_places(manifests_of(which, versions), which.ages(), settings, progress);
+                                               const engine::Progress& progress, const layout::Attempt& running) {
+  return checkpoint::drain_to_own_places(manifests_of(which, versions), which.ages(), settings, progress, running);
 }
 
 void Drainer::offer(const std::vector<Checkpoint>& all, const std::vector<catalog::FoundVersion>& versions, const std::string& run,
-                    const layout::Attempt& first_attempt) {
+                    const layout::Attempt& first_attempt, const layout::Attempt& running) {
   if (!which_.any) return;
   const std::lock_guard lock(mutex_);
+  running_ = running;
   std::vector<const Checkpoint*> whole;  // ascending
   for (const Checkpoint& one : all)
     if (one.run == run && !(one.attempt < first_attempt) && one.whole()) whole.push_back(&one);
@@ -139,9 +140,11 @@ void Drainer::work() {
     if (next_) now_ = std::exchange(next_, std::nullopt);
     else if (!again_.empty()) now_ = std::move(again_.extract(again_.begin()).mapped());
     else return;
+    const layout::Attempt running = running_;
     lock.unlock();
     const auto began = std::chrono::steady_clock::now();
-    const bool done = drain(*now_, [](uint64_t, uint64_t) { return !interrupted(); });
+    const bool done = drain(
+        *now_, [](uint64_t, uint64_t) { return !interrupted(); }, running);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     lock.lock();
     if (done) done_[key_of(now_->checkpoint)] = ids_of(now_->checkpoint);
@@ -150,9 +153,9 @@ void Drainer::work() {
   }
 }
 
-bool Drainer::drain(const Order& order, const engine::Progress& progress) {
+bool Drainer::drain(const Order& order, const engine::Progress& progress, const layout::Attempt& running) {
   const Checkpoint& one = order.checkpoint;
-  const auto drained = drain_to_own_paths(one, order.versions, settings_, progress);
+  const auto drained = drain_to_own_paths(one, order.versions, settings_, progress, running);
   if (drained && one.are_singles)
     say("holdfast: {} drained: plain at {} ({})\n", are_singles(one), one.files.size() == 1 ? "its path" : "their paths",
         human_bytes(drained->bytes));

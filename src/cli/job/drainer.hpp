@@ -33,7 +33,7 @@ Result<DrainWhich> parse_drain(const std::string& text);
 
 // The files of one checkpoint to their own paths, and a record of it on the nodes.
 Result<checkpoint::Drained> drain_to_own_paths(const checkpoint::Checkpoint& which, const std::vector<catalog::FoundVersion>& versions,
-                                               const Settings& settings, const engine::Progress& progress);
+                                               const Settings& settings, const engine::Progress& progress, const layout::Attempt& running = {});
 
 class Drainer {
  public:
@@ -41,9 +41,10 @@ class Drainer {
   ~Drainer() { (void)finish(); }
   Drainer(const Drainer&) = delete;
 
-  // From whoever looks at the versions while the job runs, before old ones are dropped. `run`, `first_attempt`: whose checkpoints count.
+  // From whoever looks at the versions while the job runs, before old ones are dropped. `run`, `first_attempt`: whose checkpoints count. `running`: the
+  // attempt by now.
   void offer(const std::vector<checkpoint::Checkpoint>& all, const std::vector<catalog::FoundVersion>& versions, const std::string& run,
-             const layout::Attempt& first_attempt);
+             const layout::Attempt& first_attempt, const layout::Attempt& running);
   bool drains() const { return which_.any; }
   // It has its turn and is to stay for that long.
   bool needs(const layout::Version& version) const;
@@ -68,7 +69,7 @@ class Drainer {
   void begin_work();
   void give_order(const checkpoint::Checkpoint& one, const std::vector<catalog::FoundVersion>& versions);
   void work();
-  bool drain(const Order& order, const engine::Progress& progress);
+  bool drain(const Order& order, const engine::Progress& progress, const layout::Attempt& running = {});
 
   const Settings& settings_;
   const DrainWhich which_;
@@ -87,6 +88,7 @@ class Drainer {
   std::optional<Order> next_, now_;
   std::map<Key, Order> again_;                 // had their turn before, and written again since
   std::map<Key, std::set<std::string>> done_;  // the ids of the files that were drained
+  layout::Attempt running_;
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -135,6 +135,11 @@ bool is_no_file(int directory, const char* path) {
   return holdfast::raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(state.st_mode) && !S_ISLNK(state.st_mode);
 }
 
+bool is_directory(int directory, const char* path) {
+  struct stat state;
+  return holdfast::raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(state.st_mode);
+}
+
 // Of a symbolic link itself to a checkpoint's name. Replicas look at different times, and do not look.
 bool renames_link(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {
   if (!checkpoint_at(to_directory, to, false) || holdfast::redundant::Replica::now() || (flags & ~unsigned(RENAME_NOREPLACE))) return false;
@@ -206,7 +211,10 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
   if (!source && !goal) return {};
   SeenAt seen = see_checkpoint(from_directory, from, false);
   if (source && seen.natively && !goal) return {};
-  if (seen.natively && !holdfast::redundant::Replica::now() && is_no_file(from_directory, from)) return {};  // replicas look at different times
+  if (seen.natively && !holdfast::redundant::Replica::now() && is_no_file(from_directory, from)) {  // replicas look at different times
+    const SeenAt there = goal && is_directory(from_directory, from) ? see_checkpoint(to_directory, to, false) : SeenAt{.natively = true};
+    return there.natively || there.path.empty() ? std::nullopt : std::optional((errno = ENOTDIR, -1));
+  }
   if (!seen.natively && seen.path.empty()) return -1;
   if (source && goal && source->path == goal->path) {  // nothing is to be done, and nothing to be removed
     if (seen.natively) return {};
