@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 
 #include <fmt/format.h>
@@ -176,7 +177,9 @@ bool may_have_ranks(const std::string& node, const Survey& survey, const Run& ru
     const layout::Version& version = *one.manifest.version;
     return version.run == run.id && version.attempt == run.attempt && one.manifest.file_id.ends_with(digits);
   });
-  if (!has_written && are_all_ranks_heard(survey, run)) return false;
+  std::set<std::string> silent(survey.silent.begin(), survey.silent.end());
+  silent.insert(node);
+  if (!has_written && are_all_ranks_heard(survey, run, silent)) return false;
   if (has_written || newest.run != run.id || newest.attempt != run.attempt || !newest.whole()) return true;
   const auto& all = patterns.all();
   const bool have_files = std::any_of(all.begin(), all.end(), [](const Pattern& one) { return one.has_rank() && !one.is_open(); });

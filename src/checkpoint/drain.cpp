@@ -159,9 +159,10 @@ Result<Drained> drain(const std::vector<layout::Manifest>& files, const Place& p
 }
 
 Result<Drained> drain_to_own_places(const std::vector<layout::Manifest>& files, const Ages& ages, const Settings& settings,
-                                    const engine::Progress& progress, const layout::Attempt& running) {
+                                    const engine::Progress& progress, const std::function<layout::Attempt()>& running) {
   const auto keep = [&](const Result<DrainedCheckpoint>& record) {
-    if (record && !record->files.empty()) (void)keep_record(*record, settings.local, settings.deadline_ms, false, running);
+    if (record && !record->files.empty())
+      (void)keep_record(*record, settings.local, settings.deadline_ms, false, running ? running() : layout::Attempt());
   };
   const bool are_singles =
       std::any_of(files.begin(), files.end(), [](const layout::Manifest& file) { return file.version && file.version->is_single(); });

@@ -27,9 +27,9 @@ Result<Drained> drain(const std::vector<layout::Manifest>& files, const Place& p
 // The same to their own places, of a checkpoint with these ages. The nodes keep a record of it (drained.hpp). Where it cannot be kept the files are there all the same: only
 // a restart in this run would not know. Files of no checkpoint stand each for itself, so these are noted before they are placed as well: of a drain that ends in between
 // it is known which versions it has left, and what is removed is not there again.
-// `running`: the attempt that runs, where one does. It may have begun with what an older drain has left.
+// `running`: says which attempt runs when the files have their places, where one does. It may have begun with what an older drain has left.
 Result<Drained> drain_to_own_places(const std::vector<layout::Manifest>& files, const Ages& ages, const Settings& settings,
-                                    const engine::Progress& progress, const layout::Attempt& running = {});
+                                    const engine::Progress& progress, const std::function<layout::Attempt()>& running = {});
 // Some drain has begun to bring files into that one's directory, and has not ended, or was killed.
 bool is_drain_beside(const std::string& path);
 

@@ -125,15 +125,22 @@ std::vector<layout::Manifest> manifests_of(const Checkpoint& checkpoint, const s
 }
 
 bool are_all_ranks_heard(const Survey& survey, const Run& run, const std::set<std::string>& but) {
-  std::set<uint32_t> heard;
-  uint32_t ranks = 0;
+  const auto is_of_silent = [&](const catalog::FoundVersion& one) {
+    const layout::Version& version = *one.manifest.version;
+    const auto is_by = [&](const std::string& node) { return one.manifest.file_id.ends_with(catalog::digits_of_node(node)); };
+    return version.run == run.id && version.attempt == run.attempt && std::any_of(but.begin(), but.end(), is_by);
+  };
+  if (std::any_of(survey.versions.begin(), survey.versions.end(), is_of_silent)) return false;
+  std::map<uint32_t, std::set<uint32_t>> heard;  // by the number of ranks: a job may run other programs beside, of fewer
   for (const LocalEntry& entry : survey.local) {
     const bool is_own = entry.run == run.id && entry.attempt == run.attempt && is_written_here(entry.state) && entry.state != State::together;
-    if (!is_own || entry.name.writers == 0 || but.contains(entry.node)) continue;
-    ranks = std::max(ranks, entry.name.writers);
-    heard.insert(entry.name.writer);
+    // A roll of all is no rank's.
+    if (is_own && entry.name.kind == LocalName::of_user && entry.name.writers > 0 && !but.contains(entry.node))
+      heard[entry.name.writers].insert(entry.name.writer);
   }
-  return ranks > 0 && heard.size() == ranks && *heard.rbegin() < ranks;
+  if (heard.empty()) return false;
+  const auto& [ranks, of] = *heard.rbegin();
+  return of.size() == ranks && *of.rbegin() < ranks;
 }
 
 void tell_checkpoints(Survey& survey, const std::set<std::string>& damaged) {

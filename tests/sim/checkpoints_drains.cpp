@@ -33,7 +33,7 @@ bool CheckpointsWorld::drain_newest() {
   bool done = false;
   const int process = schedule_.add([&] {
     const auto drained = checkpoint::drain_to_own_places(
-        files, ages, settings_, [](uint64_t, uint64_t) { return true; }, run_.attempt);
+        files, ages, settings_, [](uint64_t, uint64_t) { return true; }, [this] { return run_.attempt; });
     done = drained && !Schedule::dead();
   });
   if (!calm_ && one_in(4)) {

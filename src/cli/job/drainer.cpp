@@ -56,7 +56,7 @@ Result<DrainWhich> parse_drain(const std::string& text) {
 }
 
 Result<checkpoint::Drained> drain_to_own_paths(const Checkpoint& which, const std::vector<catalog::FoundVersion>& versions, const Settings& settings,
-                                               const engine::Progress& progress, const layout::Attempt& running) {
+                                               const engine::Progress& progress, const std::function<layout::Attempt()>& running) {
   return checkpoint::drain_to_own_places(manifests_of(which, versions), which.ages(), settings, progress, running);
 }
 
@@ -140,11 +140,9 @@ void Drainer::work() {
     if (next_) now_ = std::exchange(next_, std::nullopt);
     else if (!again_.empty()) now_ = std::move(again_.extract(again_.begin()).mapped());
     else return;
-    const layout::Attempt running = running_;
     lock.unlock();
     const auto began = std::chrono::steady_clock::now();
-    const bool done = drain(
-        *now_, [](uint64_t, uint64_t) { return !interrupted(); }, running);
+    const bool done = drain(*now_, [](uint64_t, uint64_t) { return !interrupted(); });
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     lock.lock();
     if (done) done_[key_of(now_->checkpoint)] = ids_of(now_->checkpoint);
@@ -153,8 +151,12 @@ void Drainer::work() {
   }
 }
 
-bool Drainer::drain(const Order& order, const engine::Progress& progress, const layout::Attempt& running) {
+bool Drainer::drain(const Order& order, const engine::Progress& progress) {
   const Checkpoint& one = order.checkpoint;
+  const auto running = [this] {
+    const std::lock_guard lock(mutex_);
+    return running_;
+  };
   const auto drained = drain_to_own_paths(one, order.versions, settings_, progress, running);
   if (drained && one.are_singles)
     say("holdfast: {} drained: plain at {} ({})\n", are_singles(one), one.files.size() == 1 ? "its path" : "their paths",

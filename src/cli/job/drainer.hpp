@@ -2,6 +2,7 @@
 // and the last one when it has ended.
 #pragma once
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -33,7 +34,8 @@ Result<DrainWhich> parse_drain(const std::string& text);
 
 // The files of one checkpoint to their own paths, and a record of it on the nodes.
 Result<checkpoint::Drained> drain_to_own_paths(const checkpoint::Checkpoint& which, const std::vector<catalog::FoundVersion>& versions,
-                                               const Settings& settings, const engine::Progress& progress, const layout::Attempt& running = {});
+                                               const Settings& settings, const engine::Progress& progress,
+                                               const std::function<layout::Attempt()>& running = {});
 
 class Drainer {
  public:
@@ -69,7 +71,7 @@ class Drainer {
   void begin_work();
   void give_order(const checkpoint::Checkpoint& one, const std::vector<catalog::FoundVersion>& versions);
   void work();
-  bool drain(const Order& order, const engine::Progress& progress, const layout::Attempt& running = {});
+  bool drain(const Order& order, const engine::Progress& progress);
 
   const Settings& settings_;
   const DrainWhich which_;

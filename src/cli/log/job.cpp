@@ -13,7 +13,6 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <utility>
 
 namespace holdfast::cli {
 
@@ -43,11 +42,14 @@ class HandingOn {
     if (signal.si_code > 0) return;
     const auto now = std::chrono::steady_clock::now();
     const auto [at, first] = last_.try_emplace(signal.si_signo, now);
-    if (!first && now - std::exchange(at->second, now) < as_one) return;
+    if (!first && is_to_end(signal.si_signo) && now - at->second < as_one) return;
+    at->second = now;
     ::kill(child_, signal.si_signo);
   }
 
  private:
+  static bool is_to_end(int number) { return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT; }
+
   static constexpr std::chrono::milliseconds as_one{500};
   const pid_t child_;
   std::map<int, std::chrono::steady_clock::time_point> last_;

@@ -505,6 +505,7 @@ bool Checkpoints::State::may_have_given_way(const File& file) {
 
 // What was dropped while a node was away may come back with it.
 Status Checkpoints::State::remove_what_gave_way(const File& file) {
+  if (!removed_unseen.insert(file.path).second) return Status(Kind::not_found, "", ENOENT);
   LocalName name{file.named.step, patterns.place(file.named, ranks), patterns.files_of_all(ranks), files.last_number(file.path), file.path};
   if (!is_told_here(file))
     for (const auto& [address, one] : checkpoint::files_elsewhere(file.path, {checkpoint::State::dropped}, node, run, settings))

@@ -145,6 +145,30 @@ bool holds_checkpoints(int directory, const char* path) {
   return listing && *listing && !(*listing)->names.empty();
 }
 
+namespace {
+
+// No deeper than checkpoints may lie.
+bool shows_nothing(const std::string& directory) {
+  const auto listing = listing_of(directory);
+  const auto names = [&]() -> Result<std::vector<std::string>> {
+    const OurCode ours_now;
+    return listing && listing->names.empty() ? catalog::list_directory(directory) : Status(Kind::not_found, "");
+  }();
+  if (!names) return false;
+  return std::all_of(names->begin(), names->end(), [&](const std::string& name) {
+    if (hides(*listing, name)) return true;
+    const std::string path = directory + "/" + name;
+    const bool is_directory = [&] {
+      const OurCode ours_now;
+      const auto there = catalog::look(path, false);
+      return there && there->directory();
+    }();
+    return is_directory && shows_nothing(path);
+  });
+}
+
+}  // namespace
+
 bool shows_nothing(int directory, const char* path) {
   if (!path || !*path || !checkpoints()) return false;
   const KeepErrno keep;
@@ -152,10 +176,7 @@ bool shows_nothing(int directory, const char* path) {
     const OurCode ours_now;
     return catalog::absolute_path(full_path(directory, path));
   }();
-  const auto listing = listing_of(full);
-  const OurCode ours_now;
-  const auto names = listing && listing->names.empty() ? catalog::list_directory(full) : Status(Kind::not_found, "");
-  return names && !names->empty() && std::all_of(names->begin(), names->end(), [&](const std::string& name) { return hides(*listing, name); });
+  return shows_nothing(full);
 }
 
 std::vector<std::string> plain_files_named_so(int directory, const char* path) {

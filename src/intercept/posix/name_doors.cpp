@@ -212,7 +212,7 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
   SeenAt seen = see_checkpoint(from_directory, from, false);
   if (source && seen.natively && !goal) return {};
   if (seen.natively && !holdfast::redundant::Replica::now() && is_no_file(from_directory, from)) {  // replicas look at different times
-    const SeenAt there = goal && is_directory(from_directory, from) ? see_checkpoint(to_directory, to, false) : SeenAt{.natively = true};
+    const SeenAt there = goal && is_directory(from_directory, from) ? describe_checkpoint(to_directory, to, false) : SeenAt{.natively = true};
     return there.natively || there.path.empty() ? std::nullopt : std::optional((errno = ENOTDIR, -1));
   }
   if (!seen.natively && seen.path.empty()) return -1;
@@ -245,13 +245,8 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
   }
   if (!taken.ok()) return answer_for(goal->path, taken);
   if (replace_link(*goal) != 0) return -1;
-  // The file may complete its checkpoint, to which its name of before does not belong.
-  if (!seen.natively) {
-    const Status removed = all.remove(*source);
-    wait_for_protection(goal->path);
-    return answer_for(source->path, removed);
-  }
   wait_for_protection(goal->path);
+  if (!seen.natively) return answer_for(source->path, all.remove(*source));
   return as_one(Call::unlink, from_directory, from, "", ENOENT, [=] { return real().unlinkat(from_directory, from, 0); });
 }
 
