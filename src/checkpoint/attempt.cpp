@@ -172,15 +172,10 @@ const Checkpoint* unreadable_after(const Survey& survey, const std::string& run,
 }
 
 bool may_have_ranks(const std::string& node, const Survey& survey, const Run& run, const Checkpoint& newest, const Patterns& patterns) {
-  const std::string digits = catalog::digits_of_node(node);
-  const bool has_written = std::any_of(survey.versions.begin(), survey.versions.end(), [&](const catalog::FoundVersion& one) {
-    const layout::Version& version = *one.manifest.version;
-    return version.run == run.id && version.attempt == run.attempt && one.manifest.file_id.ends_with(digits);
-  });
   std::set<std::string> silent(survey.silent.begin(), survey.silent.end());
   silent.insert(node);
-  if (!has_written && are_all_ranks_heard(survey, run, silent)) return false;
-  if (has_written || newest.run != run.id || newest.attempt != run.attempt || !newest.whole()) return true;
+  if (are_all_ranks_heard(survey, run, silent)) return false;
+  if (has_written(node, survey, run) || newest.run != run.id || newest.attempt != run.attempt || !newest.whole()) return true;
   const auto& all = patterns.all();
   const bool have_files = std::any_of(all.begin(), all.end(), [](const Pattern& one) { return one.has_rank() && !one.is_open(); });
   const bool are_own = std::all_of(newest.files.begin(), newest.files.end(), [](const auto& file) {

@@ -1,7 +1,6 @@
 #include "checkpoint/drained.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <sstream>
 #include <tuple>
@@ -90,14 +89,15 @@ bool DrainedCheckpoint::still_there() const {
 }
 
 std::vector<DrainedCheckpoint> leave_out_what_has_changed(std::vector<DrainedCheckpoint>& all) {
-  const auto is_there = [](const DrainedFile& file) { return file.still_there(); };
   std::vector<DrainedCheckpoint> left, changed;
   for (DrainedCheckpoint& one : all) {
-    auto gone = one;
-    std::erase_if(gone.files, is_there);
-    if (one.are_singles) std::erase_if(one.files, std::not_fn(is_there));
-    if (one.are_singles ? !one.files.empty() : gone.files.empty()) left.push_back(std::move(one));
-    else if (!one.are_singles) changed.push_back(std::move(gone));
+    auto& files = one.files;
+    const auto gone = std::stable_partition(files.begin(), files.end(), [](const DrainedFile& file) { return file.still_there(); });
+    const bool is_left = one.are_singles ? gone != files.begin() : gone == files.end();
+    if (one.are_singles) files.erase(gone, files.end());
+    else if (!is_left) files.erase(files.begin(), gone);
+    if (is_left) left.push_back(std::move(one));
+    else if (!one.are_singles) changed.push_back(std::move(one));
   }
   all = std::move(left);
   return changed;

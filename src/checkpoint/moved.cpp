@@ -9,20 +9,24 @@
 
 namespace holdfast::checkpoint {
 
-// In their order: a file that goes on to its next state meanwhile is seen in one of them.
-std::optional<LocalFile> other_name(const LocalFiles& files, const std::string& path) {
+std::vector<LocalFile> other_names(const LocalFiles& files, const std::string& path, std::initializer_list<State> states) {
+  std::vector<LocalFile> names;
   struct stat file;
-  if (catalog::environment().fstatat(AT_FDCWD, path.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0 || file.st_nlink < 2) return {};
-  std::optional<LocalFile> coming;
-  for (const State state : {State::protecting, State::kept, State::restored})
+  if (catalog::environment().fstatat(AT_FDCWD, path.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0 || file.st_nlink < 2) return names;
+  for (const State state : states)
     for (LocalName& name : files.list(state)) {
       const std::string there = files.path(state, name);
       const auto other = there == path ? Status(Kind::not_found, "") : catalog::look(there, false);
-      if (!other || other->device != file.st_dev || other->inode != file.st_ino) continue;
-      if (state != State::protecting) return LocalFile{state, std::move(name)};
-      coming = LocalFile{state, std::move(name)};
+      if (other && other->device == file.st_dev && other->inode == file.st_ino) names.push_back({state, std::move(name)});
     }
-  return coming;
+  return names;
+}
+
+std::optional<LocalFile> other_name(const LocalFiles& files, const std::string& path) {
+  auto names = other_names(files, path, {State::protecting, State::kept, State::restored});
+  if (names.empty()) return {};
+  const auto stored = std::find_if(names.begin(), names.end(), [](const LocalFile& one) { return one.state != State::protecting; });
+  return std::move(stored == names.end() ? names.back() : *stored);
 }
 
 namespace {

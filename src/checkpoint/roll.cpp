@@ -10,6 +10,7 @@
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
+#include "checkpoint/moved.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/untouched.hpp"
 
@@ -114,15 +115,10 @@ Result<std::vector<LocalName>> listed_of(const LocalFiles& files, const LocalNam
 
 // Of a file that is being renamed, which is protected under its new name.
 std::optional<LocalName> name_before(const LocalFiles& files, const LocalName& name) {
-  const auto file = catalog::look(files.path(State::protecting, name), false);
-  if (!file) return {};
-  for (const State state : {State::closed, State::protecting, State::kept, State::restored})
-    for (LocalName& other : files.list(state)) {
-      if (other.file == name.file || other.step != name.step) continue;
-      const auto there = catalog::look(files.path(state, other), false);
-      if (there && there->device == file->device && there->inode == file->inode) return std::move(other);
-    }
-  return {};
+  auto others = other_names(files, files.path(State::protecting, name), {State::closed, State::protecting, State::kept, State::restored});
+  const auto before = std::find_if(others.begin(), others.end(),
+                                   [&](const LocalFile& other) { return other.name.file != name.file && other.name.step == name.step; });
+  return before == others.end() ? std::nullopt : std::optional(std::move(before->name));
 }
 
 LocalName roll_name(LocalName of, LocalName::Kind kind, uint64_t written) {

@@ -124,13 +124,16 @@ std::vector<layout::Manifest> manifests_of(const Checkpoint& checkpoint, const s
   return manifests;
 }
 
-bool are_all_ranks_heard(const Survey& survey, const Run& run, const std::set<std::string>& but) {
-  const auto is_of_silent = [&](const catalog::FoundVersion& one) {
+bool has_written(const std::string& node, const Survey& survey, const Run& run) {
+  const std::string digits = catalog::digits_of_node(node);
+  return std::any_of(survey.versions.begin(), survey.versions.end(), [&](const catalog::FoundVersion& one) {
     const layout::Version& version = *one.manifest.version;
-    const auto is_by = [&](const std::string& node) { return one.manifest.file_id.ends_with(catalog::digits_of_node(node)); };
-    return version.run == run.id && version.attempt == run.attempt && std::any_of(but.begin(), but.end(), is_by);
-  };
-  if (std::any_of(survey.versions.begin(), survey.versions.end(), is_of_silent)) return false;
+    return version.run == run.id && version.attempt == run.attempt && one.manifest.file_id.ends_with(digits);
+  });
+}
+
+bool are_all_ranks_heard(const Survey& survey, const Run& run, const std::set<std::string>& but) {
+  if (std::any_of(but.begin(), but.end(), [&](const std::string& node) { return has_written(node, survey, run); })) return false;
   std::map<uint32_t, std::set<uint32_t>> heard;  // by the number of ranks: a job may run other programs beside, of fewer
   for (const LocalEntry& entry : survey.local) {
     const bool is_own = entry.run == run.id && entry.attempt == run.attempt && is_written_here(entry.state) && entry.state != State::together;

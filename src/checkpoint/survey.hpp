@@ -46,9 +46,11 @@ struct Survey {
   std::vector<std::string> silent;         // these may have more than is known here: lost, unknown, or without a list of their versions
 };
 
+// Whether a version of the attempt was written on that node (an address).
+bool has_written(const std::string& node, const Survey& survey, const Run& run);
 // Where rolls say what belongs to a checkpoint: whether each rank of the attempt has written something on a node that answers, and is none of these; and nothing is known
 // that was written on these. A rank stays on its node for an attempt: the others have none.
-bool are_all_ranks_heard(const Survey& survey, const Run& run, const std::set<std::string>& but = {});
+bool are_all_ranks_heard(const Survey& survey, const Run& run, const std::set<std::string>& but);
 
 // Its checkpoints, from what else it has: by all that is said of them. Who leaves something out of a survey calls it again.
 // `damaged`: versions that count as unreadable, by their ids.

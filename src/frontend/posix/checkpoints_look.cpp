@@ -505,12 +505,12 @@ bool Checkpoints::State::may_have_given_way(const File& file) {
 
 // What was dropped while a node was away may come back with it.
 Status Checkpoints::State::remove_what_gave_way(const File& file) {
-  if (!removed_unseen.insert(file.path).second) return Status(Kind::not_found, "", ENOENT);
   LocalName name{file.named.step, patterns.place(file.named, ranks), patterns.files_of_all(ranks), files.last_number(file.path), file.path};
   if (!is_told_here(file))
     for (const auto& [address, one] : checkpoint::files_elsewhere(file.path, {checkpoint::State::dropped}, node, run, settings))
       name.number = std::max(name.number, one.name.number);
-  return name.number > 0 ? hide(file, name) : Status();
+  if (name.number > 0) return hide(file, name);
+  return removed_unseen.insert(file.path).second ? Status() : Status(Kind::not_found, "", ENOENT);
 }
 
 bool Checkpoints::shows_plain(const File& file) const {

@@ -108,7 +108,7 @@ struct Checkpoints::State {
   bool is_put_back(const std::string& path);
   bool may_have_given_way(const File& file);
   Status remove_what_gave_way(const File& file);
-  std::set<std::string> removed_unseen;  // by this process, what it did not see any more: the second time it is not there
+  std::set<std::string> removed_unseen;  // by this process, of before its attempt: the second time it is not there
   Result<bool> is_outdated_at_its_path(const std::string& path, std::optional<uint32_t> dropped, bool asks_anew = true);
   void learn_of_removals(const std::optional<File>& file = {});  // of all
   Result<Sight> look_locked(const File& file, bool fetches = true);
