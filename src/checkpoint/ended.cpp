@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ constexpr std::string_view ended_ending = ".ended";
 // A script may start several jobs, one after another; and a program may spawn ranks of its own.
 std::string note_name() {
   std::string launch;
-  for (const char* const variable : {"PMIX_NAMESPACE", "SLURM_STEP_ID"}) launch += environment_variable(variable) + '\n';
+  for (const char* const variable : {"PMIX_NAMESPACE", "SLURM_STEP_ID", "PMI_SPAWNED"}) launch += environment_variable(variable) + '\n';
   return fmt::format("{}of{}.{:016x}", own_rank(), ranks_of_environment(), coding::xxh3(launch.data(), launch.size(), 0));
 }
 
@@ -115,6 +116,29 @@ namespace {
 uint32_t rank_in(const std::string& note) { return uint32_t(std::strtoul(note.c_str(), nullptr, 10)); }
 
 }  // namespace
+
+void RanksThere::add(const std::string& note) {
+  unsigned rank = 0, ranks = 0;
+  int end = 0;
+  if (std::sscanf(note.c_str(), "%uof%u.%n", &rank, &ranks, &end) != 2 || end == 0 || rank >= ranks) return;
+  std::string launch = note.substr(size_t(end));
+  if (launch.ends_with(ended_ending)) launch.resize(launch.size() - ended_ending.size());
+  programs_[{launch, ranks}].insert(rank);
+}
+
+bool RanksThere::are_all() const {
+  return !programs_.empty() && std::all_of(programs_.begin(), programs_.end(), [](const auto& one) { return one.second.size() == one.first.second; });
+}
+
+bool RanksThere::has(uint32_t rank, uint32_t ranks) const {
+  bool is_any = false;
+  for (const auto& [program, there] : programs_) {
+    if (program.second != ranks) continue;
+    if (!there.contains(rank)) return false;
+    is_any = true;
+  }
+  return is_any;
+}
 
 std::set<uint32_t> ranks_begun(const LocalFiles& files) {
   std::set<uint32_t> ranks;

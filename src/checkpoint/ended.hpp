@@ -1,7 +1,8 @@
-// Which ranks have ended by themselves: names in their nodes' own directories. A launcher may end with 0 though it has lost a node, and the ranks with it (Open MPI
-// 5). A rank's first process notes that it has begun, and that it has ended. Who was killed leaves the first note alone.
+// Where ranks are, and which have ended by themselves: names in their nodes' own directories. A launcher may end with 0 though it has lost a node, and the ranks with
+// it (Open MPI 5). A rank's first process notes that it has begun, and that it has ended. Who was killed leaves the first note alone.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,6 +28,20 @@ class RankNote {
   const LocalFiles& files_;
   std::string path_;  // empty: of another process, or of none
   int process_ = -1;
+};
+
+// The ranks of which some nodes have notes, whether they have ended or not. A job may have launched several programs: each has ranks of its own.
+class RanksThere {
+ public:
+  // A name in such a node's directory of notes.
+  void add(const std::string& note);
+  // Each rank of each of these programs is among them. False where nothing is known.
+  bool are_all() const;
+  // The same of one rank, in programs of so many.
+  bool has(uint32_t rank, uint32_t ranks) const;
+
+ private:
+  std::map<std::pair<std::string, uint32_t>, std::set<uint32_t>> programs_;  // by launch, and the number of ranks
 };
 
 // Those that have begun on this node, and not ended.

@@ -17,6 +17,7 @@
 #include "catalog/lock_file.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/versions.hpp"
+#include "checkpoint/ended.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/together.hpp"
 #include "coding/xxh3.hpp"
@@ -122,7 +123,7 @@ Status look_for_records(target::Target& target, const std::string& below, const 
 // What one node says of who writes.
 struct Said {
   std::vector<Part> parts;
-  std::vector<std::string> openers;
+  std::vector<std::string> openers, ranks;
   bool lost_power = false;
 };
 
@@ -131,6 +132,7 @@ Status listen(target::Target& target, const std::string& below, Said& into) {
   for (const std::string& text : names_at(target, fmt::format("{}/{}", below, parts_directory), worst))
     if (auto part = decode_part(text)) into.parts.push_back(std::move(*part));
   into.openers = names_at(target, fmt::format("{}/{}", below, openers_directory), worst);
+  into.ranks = names_at(target, fmt::format("{}/{}", below, ranks_directory), worst);
   const auto beside = names_at(target, below, worst);
   into.lost_power = std::count(beside.begin(), beside.end(), started_anew) > 0;
   return worst;
@@ -139,6 +141,7 @@ Status listen(target::Target& target, const std::string& below, Said& into) {
 // What all nodes together say of one file.
 struct Heard {
   std::set<uint32_t> at_work, done;
+  RanksThere there;  // on nodes that have forgotten nothing
   bool done_by_all = false;
   std::string open_on, silent;  // nodes
 
@@ -152,6 +155,8 @@ struct Heard {
       if (is_meant && !part.rank) done_by_all = true;
     }
     if (said.lost_power) silent = node;
+    else
+      for (const std::string& note : said.ranks) there.add(note);
   }
   // Whoever has come back after it was done is at work.
   bool is_done(uint32_t rank) const { return done.contains(rank) && !at_work.contains(rank); }
@@ -483,7 +488,7 @@ Status SharedFiles::is_complete(const SharedFile& one, bool ended) const {
                          : fmt::format("a program on {} has it open to write", node_of(heard.open_on)));
   for (uint32_t rank = 0; rank < one.ranks; ++rank) {
     // A rank stays on its node: who has heard of it has heard all that its processes have open.
-    if (!heard.silent.empty() && !heard.has_heard_of(rank))
+    if (!heard.silent.empty() && !heard.has_heard_of(rank) && !heard.there.has(rank, one.ranks))
       return Status(Kind::lost,
                     fmt::format("node {} does not answer, or was started anew, and nobody knows whether a program there had it open to write",
                                 node_of(heard.silent)));

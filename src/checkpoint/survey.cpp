@@ -8,6 +8,7 @@
 #include "base/node_path.hpp"
 #include "catalog/pool.hpp"
 #include "checkpoint/attempt.hpp"
+#include "checkpoint/ended.hpp"
 #include "checkpoint/given_up.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/singles.hpp"
@@ -24,6 +25,7 @@ struct OfNode {
   std::map<std::string, std::set<layout::Attempt>> attempts;
   EndedWell ended_well;
   std::vector<Unread> unread;
+  std::vector<RankNoted> ranks;
   bool is_all = true;
 
   // What a directory has; nothing where there is none.
@@ -49,6 +51,8 @@ void list_attempt(target::Target& target, const std::string& node, const std::st
   const std::string notes = fmt::format("{}/{}", of_attempt, unread_directory);
   for (const std::string& file_id : into.list(target, notes))
     into.unread.push_back({node, run, *which, file_id, text_of(target, notes + "/" + file_id)});
+  for (const std::string& note : into.list(target, fmt::format("{}/{}", of_attempt, ranks_directory)))
+    into.ranks.push_back({node, run, *which, note});
   const auto untouched = Untouched::noted_on(target, of_attempt);
   for (const State state : all_states) {
     const std::string directory = fmt::format("{}/{}", of_attempt, state_name(state));
@@ -132,8 +136,17 @@ bool has_written(const std::string& node, const Survey& survey, const Run& run) 
   });
 }
 
-bool are_all_ranks_heard(const Survey& survey, const Run& run, const std::set<std::string>& but) {
-  if (std::any_of(but.begin(), but.end(), [&](const std::string& node) { return has_written(node, survey, run); })) return false;
+namespace {
+
+bool are_all_ranks_noted(const Survey& survey, const Run& run, const std::set<std::string>& but) {
+  RanksThere there;
+  for (const RankNoted& one : survey.ranks)
+    if (one.run == run.id && one.attempt == run.attempt && !but.contains(one.node)) there.add(one.note);
+  return there.are_all();
+}
+
+// Where launchers do not say which rank a process is there are no notes.
+bool have_all_ranks_written(const Survey& survey, const Run& run, const std::set<std::string>& but) {
   std::map<uint32_t, std::set<uint32_t>> heard;  // by the number of ranks: a job may run other programs beside, of fewer
   for (const LocalEntry& entry : survey.local) {
     const bool is_own = entry.run == run.id && entry.attempt == run.attempt && is_written_here(entry.state) && entry.state != State::together;
@@ -144,6 +157,13 @@ bool are_all_ranks_heard(const Survey& survey, const Run& run, const std::set<st
   if (heard.empty()) return false;
   const auto& [ranks, of] = *heard.rbegin();
   return of.size() == ranks && *of.rbegin() < ranks;
+}
+
+}  // namespace
+
+bool are_all_ranks_heard(const Survey& survey, const Run& run, const std::set<std::string>& but) {
+  if (std::any_of(but.begin(), but.end(), [&](const std::string& node) { return has_written(node, survey, run); })) return false;
+  return are_all_ranks_noted(survey, run, but) || have_all_ranks_written(survey, run, but);
 }
 
 void tell_checkpoints(Survey& survey, const std::set<std::string>& damaged) {
@@ -174,6 +194,7 @@ Result<Survey> Surveyor::look(const std::string& run) {
     if (!listed) continue;
     survey.local.insert(survey.local.end(), here->entries.begin(), here->entries.end());
     survey.unread.insert(survey.unread.end(), here->unread.begin(), here->unread.end());
+    survey.ranks.insert(survey.ranks.end(), here->ranks.begin(), here->ranks.end());
     for (const auto& [of, attempts] : here->attempts) survey.attempts[of].insert(attempts.begin(), attempts.end());
     for (const auto& [of, attempts] : here->ended_well) survey.ended_well[of].insert(attempts.begin(), attempts.end());
   }

@@ -31,6 +31,13 @@ struct Unread {
   std::string file_id, why;
 };
 
+// One note of a rank that is on a node, or was (ended.hpp).
+struct RankNoted {
+  std::string node, run;  // the address
+  layout::Attempt attempt;
+  std::string note;
+};
+
 struct Survey {
   std::vector<catalog::FoundVersion> versions;
   std::vector<Checkpoint> checkpoints;
@@ -39,6 +46,7 @@ struct Survey {
   std::map<std::string, std::set<layout::Attempt>> attempts;  // by run, of which a directory is there, though it be empty
   EndedWell ended_well;                                       // as far as nodes know it
   std::vector<Unread> unread;
+  std::vector<RankNoted> ranks;
   std::vector<DrainedCheckpoint> drained;  // of which all files are still at their paths
   std::vector<DrainedCheckpoint> changed;  // of which not, with those of their files
   std::vector<std::string> live, lost;     // addresses
@@ -48,8 +56,8 @@ struct Survey {
 
 // Whether a version of the attempt was written on that node (an address).
 bool has_written(const std::string& node, const Survey& survey, const Run& run);
-// Where rolls say what belongs to a checkpoint: whether each rank of the attempt has written something on a node that answers, and is none of these; and nothing is known
-// that was written on these. A rank stays on its node for an attempt: the others have none.
+// Where rolls say what belongs to a checkpoint: whether each rank of the attempt has left a note, or has written something, on a node that answers, and is none of these; and
+// nothing is known that was written on these. A rank stays on its node for an attempt: the others have none.
 bool are_all_ranks_heard(const Survey& survey, const Run& run, const std::set<std::string>& but);
 
 // Its checkpoints, from what else it has: by all that is said of them. Who leaves something out of a survey calls it again.

@@ -6,7 +6,7 @@ import sys
 import unittest
 
 from checkpoint_test import CheckpointTest
-from command import BINARY
+from command import BINARY, LOSE_AGENT
 
 OF_ALL = "ck/ck.{step}"
 SHARED = "shared:ck/ck.{step}"
@@ -334,6 +334,16 @@ class CheckpointSharing(CheckpointTest):
             [ $RANK = 1 ] && {{ echo done > ck/done.10; {self.until("10 *whole")}; env -u LD_PRELOAD {BINARY} checkpoints > seen 2> /dev/null; }}; true"""
         self.job(script, "--complete", "ck/done.{step}", ranks=3, pattern=SHARED)
         self.assertRegex(self.read("seen"), "10 *whole")
+
+    def test_it_does_when_a_node_is_lost_on_which_no_rank_is(self):
+        """Two of the three ranks write nothing: their notes alone say that they are elsewhere."""
+        script = f"""[ $RANK = 0 ] || {{ {THERE} there over; exit 0; }}
+            {sys.executable} part.py ck/ck.10 0 3 0; {LOSE_AGENT}; lose n6
+            {sys.executable} part.py ck/ck.10 1 3 0; {sys.executable} part.py ck/ck.10 2 3 0; echo done > ck/done.10
+            {self.until("10 *whole")}; env -u LD_PRELOAD {BINARY} checkpoints > seen 2> /dev/null; touch over"""
+        done = self.run_job(script, "--complete", "ck/done.{step}", ranks=3, nodes=6, scheme="mirror:2", pattern=SHARED, at_once=True)
+        self.assertRegex(self.read("seen"), "10 *whole")
+        self.assertEqual(self.read("ck/ck.10"), WHOLE, done.stderr)
 
     def test_the_program_says_that_it_is_complete(self):
         """Each rank for itself, also one that writes nothing."""

@@ -1,6 +1,13 @@
 // A node on which no rank was did not answer any more. What it had had of a checkpoint nobody knew, so none was completed from there on: by the file of --complete, or by the end
-// of the job. Ranks that waited for that file waited for good.
+// of the job. Ranks that waited for that file waited for good. Where one rank alone writes files of its own only notes of ranks say where the others are.
+#include <cstdlib>
+
+#include "base/node_path.hpp"
+#include "catalog/user_files.hpp"
+#include "checkpoint/ended.hpp"
+#include "checkpoint/parts.hpp"
 #include "checkpoint/roll.hpp"
+#include "checkpoint/shared.hpp"
 #include "sim/two_ranks.hpp"
 
 namespace holdfast::checkpoint {
@@ -69,6 +76,93 @@ TEST_F(NodeWithoutRanks, is_not_known_where_a_rank_has_written_nothing) {
   alone->closed(fd);
   site.gate->fail(sim::Site::gate_number(3), Kind::timed_out);
   EXPECT_FALSE(roll_ended(run, settings, {}).empty());
+}
+
+// As its first process does on its node.
+void begin_rank(uint32_t rank, uint32_t ranks, const Run& run, const std::string& node, const char* launch = "a") {
+  setenv("PMIX_NAMESPACE", launch, 1);
+  setenv("PMI_RANK", std::to_string(rank).c_str(), 1);
+  setenv("PMI_SIZE", std::to_string(ranks).c_str(), 1);
+  RankNote(LocalFiles(parse_node_path(node).path, run.id, run.attempt)).begins();
+  for (const char* const variable : {"PMIX_NAMESPACE", "PMI_RANK", "PMI_SIZE"}) unsetenv(variable);
+}
+
+// The first rank alone has written something, and the fourth node is lost.
+class NotedRanks : public NodeWithoutRanks {
+ protected:
+  NotedRanks() {
+    run.attempt = 2;
+    const auto alone = Front::make(settings, *Patterns::parse(settings.checkpoint), run, {0, 2, settings.local[0]});
+    Status status;
+    const int fd = alone->open_to_write(*alone->match("/data/3/a.0"), O_WRONLY | O_CREAT | O_TRUNC, 0644, status);
+    EXPECT_GE(fd, 0) << status.sentence();
+    site.close(fd);
+    alone->closed(fd);
+    begin_rank(0, 2, run, settings.local[0]);
+  }
+  bool is_completed() {
+    site.gate->fail(sim::Site::gate_number(3), Kind::timed_out);
+    return roll_ended(run, settings, {}).empty();
+  }
+};
+
+TEST_F(NotedRanks, are_on_other_nodes) {
+  begin_rank(1, 2, run, settings.local[2]);
+  EXPECT_TRUE(is_completed());
+}
+
+TEST_F(NotedRanks, may_be_on_the_lost_node) {
+  begin_rank(1, 2, run, settings.local[3]);
+  EXPECT_FALSE(is_completed());
+}
+
+TEST_F(NotedRanks, are_others_of_a_second_program) {
+  begin_rank(1, 2, run, settings.local[2]);
+  begin_rank(0, 2, run, settings.local[0], "b");
+  EXPECT_FALSE(is_completed()) << "its second rank may be on the lost node";
+}
+
+// A file that ranks write together is complete once a file of --complete says so. The second rank has not taken part.
+class NotedRanksTogether : public TwoRanks {
+ protected:
+  NotedRanksTogether() : TwoRanks("/data/{step}.{rank}") {
+    run.attempt = 2;
+    settings.checkpoint = {"shared:/data/ck.{step}"};
+    const auto front = Front::make(settings, *Patterns::parse(settings.checkpoint), run, {0, 2, settings.local[0]});
+    const auto shared = front->open_shared(*front->match("/data/ck.1"), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    EXPECT_TRUE(shared.ok()) << shared.status().sentence();
+    if (!shared) return;
+    EXPECT_TRUE(front->shared_written(*shared).ok());
+    front->shared_closed(*shared, true, true);
+    name = shared->name;
+    EXPECT_TRUE(Parts(LocalFiles("/n1", run.id, run.attempt)).completed(name, {}).ok());
+    begin_rank(0, 2, run, settings.local[0]);
+  }
+  Status is_complete() {
+    site.gate->fail(sim::Site::gate_number(3), Kind::timed_out);
+    const auto nodes = SharedFiles::look(run, settings);
+    const auto files = nodes->find("/data/ck.1");
+    return files && !files->empty() ? nodes->is_complete(files->back(), false) : Status(Kind::not_found, "no record");
+  }
+  LocalName name;
+};
+
+TEST_F(NotedRanksTogether, are_on_other_nodes) {
+  begin_rank(1, 2, run, settings.local[2]);
+  const Status complete = is_complete();
+  EXPECT_TRUE(complete.ok()) << complete.sentence();
+}
+
+TEST_F(NotedRanksTogether, may_be_on_the_lost_node) {
+  begin_rank(1, 2, run, settings.local[3]);
+  EXPECT_EQ(is_complete().kind(), Kind::lost);
+}
+
+// Its note is still there; the name of a process that has the file open may be gone.
+TEST_F(NotedRanksTogether, may_have_been_forgotten_by_a_node_that_was_started_anew) {
+  begin_rank(1, 2, run, settings.local[2]);
+  ASSERT_TRUE(catalog::make_file(LocalFiles("/n3", run.id, run.attempt).directory() + "/" + started_anew, 0600).ok());
+  EXPECT_EQ(is_complete().kind(), Kind::lost);
 }
 
 }  // namespace
