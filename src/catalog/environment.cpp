@@ -61,6 +61,14 @@ class Kernel final : public Environment {
     errno = saved;
     return high >= 0 ? high : fd;
   }
+  static int set_lock(int fd, short type, uint64_t at) {
+    struct flock byte = {};
+    byte.l_type = type;
+    byte.l_whence = SEEK_SET;
+    byte.l_start = off_t(at);
+    byte.l_len = 1;
+    return raw::fcntl_lock(fd, F_SETLK, &byte);
+  }
 
  public:
   int openat(int directory, const char* name, int flags, mode_t mode) override {
@@ -140,6 +148,8 @@ class Kernel final : public Environment {
     whole.l_whence = SEEK_SET;
     return raw::fcntl_lock(fd, F_OFD_SETLK, &whole);
   }
+  int lock_byte(int fd, uint64_t at) override { return set_lock(fd, F_WRLCK, at); }
+  int unlock_byte(int fd, uint64_t at) override { return set_lock(fd, F_UNLCK, at); }
   bool locks_reach_all_nodes(int directory) override { return target::locks_reach_all_nodes(directory); }
   ssize_t getcwd(char* into, size_t bytes) override { return raw::getcwd(into, bytes); }
 

@@ -56,6 +56,9 @@ class Environment {
   // processes that this one may look at: the user's own.
   virtual bool has_writers(int fd) = 0;
   virtual int lock_whole(int fd) = 0;  // F_OFD_SETLK of all of it, for writing
+  // F_SETLK of one byte, for writing: it is this process's, however it has the file open, until it closes any descriptor of that.
+  virtual int lock_byte(int fd, uint64_t at) = 0;
+  virtual int unlock_byte(int fd, uint64_t at) = 0;
   // Whether locks of the kernel on what lies in an open directory keep other nodes out.
   virtual bool locks_reach_all_nodes(int /*directory*/) { return true; }
   virtual ssize_t getcwd(char* into, size_t bytes) = 0;

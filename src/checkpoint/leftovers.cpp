@@ -78,7 +78,7 @@ class Unneeded {
 
   void remove_never_finished() const {
     for (const std::string& name : list(""))
-      if (name.starts_with(scratch_begins) || name.starts_with(described_begins) || name.starts_with(seen_begins) || name.starts_with(turn_begins))
+      if (name.starts_with(scratch_begins) || name.starts_with(described_begins) || name.starts_with(seen_begins) || name == turns_file)
         (void)target_.remove(at(name));
       else if (name.starts_with(team_begins)) (void)target_.remove_directory(at(name));
     (void)target_.remove(at(gave_way));

@@ -138,7 +138,8 @@ std::optional<LocalName> decode_local_name(const std::string& text) {
 LocalFiles::LocalFiles(const std::string& node_directory, const std::string& run, const layout::Attempt& attempt, int team)
     : below_(directory_of_attempt(run, attempt)),
       directory_(fmt::format("{}/{}", node_directory, below_)),
-      team_(team == no_team ? "" : fmt::format("{}{}/", team_begins, team)) {}
+      team_(team == no_team ? "" : fmt::format("{}{}/", team_begins, team)),
+      turns_(std::make_shared<Turns>(fmt::format("{}/{}", directory_, turns_file))) {}
 
 std::string LocalFiles::below_attempt(State state) const { return (state == State::writing ? team_ : "") + state_name(state); }
 
@@ -361,26 +362,8 @@ bool LocalFiles::is_open_to_others(const LocalName& name, const std::string& who
   return std::any_of(all.begin(), all.end(), [&](const std::string& one) { return one != who; });
 }
 
-// A few locks for all paths. The kernel takes one back from a process that dies.
-Result<Descriptor> LocalFiles::take_turn(const std::string& file, std::chrono::milliseconds patience) const {
-  constexpr unsigned locks = 256;
-  constexpr std::chrono::milliseconds look_again(1);
-  const std::string path = fmt::format("{}/{}{}", directory_, turn_begins, coding::xxh3(file.data(), file.size(), 0) % locks);
-  const auto open = [&] { return Descriptor(catalog::environment().openat(AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)); };
-  Descriptor turn = open();
-  if (!turn && errno == ENOENT) {
-    HF_TRY(make_all());
-    turn = open();
-  }
-  if (!turn) return Status::from_errno(errno, path);
-  const auto until = catalog::environment().now() + patience;
-  while (catalog::environment().lock_whole(turn.get()) != 0) {
-    if (errno != EAGAIN && errno != EACCES) break;
-    if (catalog::environment().now() > until)
-      return Status(Kind::busy, file + ": another process of this node has been opening or closing it for too long; is it stopped?", EBUSY);
-    catalog::environment().wait(look_again);
-  }
-  return turn;
+Result<Turns::Turn> LocalFiles::take_turn(const std::string& file, std::chrono::milliseconds patience) const {
+  return turns_->take(file, patience, [this] { return make_all(); });
 }
 
 // In another namespace of processes one that lives is not seen: then the kernel says that somebody writes. It also says so for a moment of one that was
@@ -404,12 +387,22 @@ LocalFiles::Listed LocalFiles::listed() const {
   directories.insert(directories.begin(), untouched_directory);  // a note is there before its copy
   const auto names = names_in(directories);
   const std::set<std::string> untouched(names.front().begin(), names.front().end());
+  now.notes_ = names.front();
+  for (const std::string& text : names[1 + size_t(State::failed)])
+    if (text.starts_with(why_begins)) now.notes_.push_back(text);
   for (const State state : all_states)
     for (LocalName& name : decoded(names[1 + size_t(state)])) {
       const bool is_such = is_untouched(state, name, untouched);
       now.all_.push_back({.state = state, .name = std::move(name), .is_untouched = is_such});
     }
   return now;
+}
+
+bool LocalFiles::Listed::is_noted(const LocalName& name) const {
+  if (notes_.empty()) return false;
+  const auto text = encode(name);
+  const std::string begins = opener_begins(name), why = text ? why_begins + *text : "";
+  return std::any_of(notes_.begin(), notes_.end(), [&](const std::string& note) { return note.starts_with(begins) || note == why; });
 }
 
 // A copy that only waits for being written, where another node has written meanwhile.

@@ -17,6 +17,7 @@
 #include "catalog/environment.hpp"
 #include "checkpoint/open_directories.hpp"
 #include "checkpoint/run.hpp"
+#include "checkpoint/turns.hpp"
 #include "layout/manifest.hpp"
 
 namespace holdfast::checkpoint {
@@ -38,7 +39,7 @@ inline constexpr const char* why_unsaid =
 std::string why_in(std::string note);
 inline constexpr std::string_view team_begins = "team.";            // beside the states: what a team of a redundant job has not closed yet
 inline constexpr std::string_view scratch_begins = "coming.";       // beside the states: LocalFiles::scratch
-inline constexpr std::string_view turn_begins = "turn.";            // beside the states: LocalFiles::take_turn
+inline constexpr const char* turns_file = "turns";                  // beside the states: LocalFiles::take_turn
 inline constexpr std::string_view described_begins = "described.";  // ... files of a version's size without its content
 inline constexpr std::string_view seen_begins = "seen.";            // ... the same of one that is being written on the nodes' targets
 inline constexpr const char* started_anew = "anew";                 // beside the states, where names may have been lost with the power
@@ -162,9 +163,9 @@ class LocalFiles {
   Status opened(const LocalName& name, const std::string& who) const;
   void no_longer(const LocalName& name, const std::string& who) const;
   bool is_open_to_others(const LocalName& name, const std::string& who) const;
-  // Alone among this node's processes, until the descriptor goes: between what is seen of a file and what is made of that no other one begins or closes
+  // Alone among this node's processes, until it goes: between what is seen of a file and what is made of that no other one begins or closes
   // it. Kind::busy where another one has been at it for longer than `patience`. Where the file system has no locks there are no turns.
-  Result<catalog::Descriptor> take_turn(const std::string& file, std::chrono::milliseconds patience) const;
+  Result<Turns::Turn> take_turn(const std::string& file, std::chrono::milliseconds patience) const;
   // Somebody goes on with what those have left who are dead by now.
   void forget_dead(const LocalName& name) const;
 
@@ -198,6 +199,8 @@ class LocalFiles {
     // The highest step of those of its versions here with a lower number than that.
     std::optional<uint64_t> last_step(const std::string& file, uint32_t before_number = ~0u) const;
     Seen see() const;
+    // Whether a note says something of a version of that name: why it failed, or how it began as a copy.
+    bool is_noted(const LocalName& name) const;
 
    private:
     friend class LocalFiles;
@@ -206,6 +209,7 @@ class LocalFiles {
     std::map<std::string, uint32_t> dropped() const;
     bool has_failed_before(const LocalFile& file) const;  // ... a version that gave way
     std::vector<LocalFile> all_;                          // in the order of the states
+    std::vector<std::string> notes_;                      // by their names
   };
   Listed listed() const;
   // The same of a listing for this question alone.
@@ -237,6 +241,7 @@ class LocalFiles {
   std::string below_, directory_;          // from the node's directory on, and from the root
   std::string team_;                       // below that, with a slash: what this team writes; empty where there are none
   std::shared_ptr<OpenDirectories> open_;  // null: none is kept open
+  std::shared_ptr<Turns> turns_;
 };
 
 // A process and no other that gets its number: it stays the same over an exec.

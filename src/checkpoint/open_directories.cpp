@@ -1,7 +1,11 @@
 #include "checkpoint/open_directories.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 
 #include "catalog/user_files.hpp"
 
@@ -30,11 +34,34 @@ std::vector<OpenDirectories::Names> OpenDirectories::list(const std::vector<std:
     return all;
   }
   const std::lock_guard lock(mutex_);
+  std::vector<size_t> passed_over;
   for (const std::string& directory : directories) {
-    auto names = list_kept(directory);
+    auto names = missing_.contains(directory) ? std::optional(Names()) : list_kept(directory);
+    if (missing_.contains(directory)) passed_over.push_back(all.size());
     all.push_back(names ? std::move(*names) : list_anew(directory));
   }
+  // They are asked for last: what has gone on to one of them meanwhile would be seen nowhere.
+  const bool are_known = std::all_of(passed_over.begin(), passed_over.end(), [&](size_t one) { return missing_.contains(directories[one]); });
+  if (passed_over.empty() || (are_known && are_still_missing())) return all;
+  missing_.clear();
+  for (const size_t one : passed_over) all[one] = list_anew(directories[one]);
   return all;
+}
+
+// 0 where the file system does not count directories there.
+uint64_t OpenDirectories::links_above() const {
+  constexpr nlink_t of_none = 2;  // by its own name, and by its "."
+  struct stat state;
+  if (!open_above_ || catalog::environment().fstat(open_above_.get(), &state) != 0) return 0;
+  return state.st_nlink > of_none ? uint64_t(state.st_nlink) : 0;
+}
+
+bool OpenDirectories::are_still_missing() const { return links_ > 0 && links_above() == links_; }
+
+void OpenDirectories::forget_kept() {
+  kept_.clear();
+  missing_.clear();
+  open_above_ = catalog::Descriptor();
 }
 
 std::optional<OpenDirectories::Names> OpenDirectories::list_kept(const std::string& directory) {
@@ -43,8 +70,7 @@ std::optional<OpenDirectories::Names> OpenDirectories::list_kept(const std::stri
   auto names = catalog::environment().rewind(found->second.get()) == 0 ? catalog::list_directory(found->second.get(), "")
                                                                        : Result<Names>(Status::from_errno(errno, directory));
   if (names) return std::move(*names);
-  kept_.clear();  // with it what lies above it may have been removed
-  open_above_ = catalog::Descriptor();
+  forget_kept();  // with it what lies above it may have been removed
   return {};
 }
 
@@ -52,7 +78,9 @@ std::optional<OpenDirectories::Names> OpenDirectories::list_kept(const std::stri
 OpenDirectories::Names OpenDirectories::list_anew(const std::string& directory) {
   if (kept_.empty()) open_above_ = open_below(AT_FDCWD, above_);
   if (!open_above_) return {};
+  if (missing_.empty()) links_ = links_above();  // before it is looked for: what is made after that shows
   catalog::Descriptor opened = open_below(open_above_.get(), directory);
+  if (!opened && errno == ENOENT && !kept_.empty() && directory.find('/') == std::string::npos) missing_.insert(directory);
   Names names = listing_of(opened);
   if (opened) kept_.emplace(directory, std::move(opened));
   return names;

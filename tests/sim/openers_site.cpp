@@ -142,6 +142,7 @@ void Tree::lose_bytes(Inode& file, std::mt19937_64& random) {
 // What lies below as the power failure has left it.
 void Tree::settle(Inode& node, std::set<Inode*>& settled, std::mt19937_64& random) {
   node.locked_by = -1;
+  node.locked_bytes.clear();
   if (!settled.insert(&node).second) return;
   if (node.regular()) return lose_bytes(node, random);
   node.durable_changed = node.changed;
@@ -443,6 +444,7 @@ void Site::close(int fd) {
   const auto found = open_.find(fd);
   if (found == open_.end()) return;
   if (found->second.node && found->second.node->locked_by == fd) found->second.node->locked_by = -1;
+  if (found->second.node) std::erase_if(found->second.node->locked_bytes, [fd](const auto& one) { return one.second == fd; });
   open_.erase(found);
 }
 
@@ -512,7 +514,8 @@ void Site::look_at(const Inode& node, struct stat* into) {
   into->st_dev = 1;
   into->st_ino = node.number;
   into->st_mode = node.mode;
-  into->st_nlink = node.names;
+  const auto below = std::count_if(node.entries.begin(), node.entries.end(), [](const auto& entry) { return entry.second->directory(); });
+  into->st_nlink = node.directory() ? nlink_t(2 + below) : node.names;
   into->st_uid = geteuid();
   into->st_size = off_t(node.link() ? node.leads_to.size() : node.now.size());
   into->st_ctim = {node.changed / 1'000'000'000, node.changed % 1'000'000'000};
@@ -679,6 +682,24 @@ int Site::rewind(int directory) {
 }
 
 // The system takes it back from a process that dies.
+int Site::lock_byte(int fd, uint64_t at) {
+  if (!may_go_on()) return -1;
+  const Open* open = open_of(fd);
+  if (!open || !open->node) return -1;
+  const auto [found, first] = open->node->locked_bytes.try_emplace(at, fd);  // until that is closed, by a process's death as well
+  if (first || found->second == fd) return 0;
+  Schedule::yield(true);
+  return fails_with(EAGAIN);
+}
+
+int Site::unlock_byte(int fd, uint64_t at) {
+  const Open* open = may_go_on() ? open_of(fd) : nullptr;
+  if (!open || !open->node) return -1;
+  const auto found = open->node->locked_bytes.find(at);
+  if (found != open->node->locked_bytes.end() && found->second == fd) open->node->locked_bytes.erase(found);
+  return 0;
+}
+
 int Site::lock_whole(int fd) {
   if (!may_go_on()) return -1;
   const Open* open = open_of(fd);

@@ -39,6 +39,7 @@ struct Inode : std::enable_shared_from_this<Inode> {
   std::map<std::string, InodePtr> entries, durable_entries;  // of a directory
   Inode* parent = nullptr;                                   // of a directory
   int locked_by = -1;                                        // descriptor
+  std::map<uint64_t, int> locked_bytes;                      // the same of each
   unsigned names = 1;                                        // that it has had at most
 
   bool directory() const { return S_ISDIR(mode); }
@@ -169,6 +170,8 @@ class Site final : public catalog::Environment {
   int rewind(int directory) override;
   bool has_writers(int fd) override;
   int lock_whole(int fd) override;
+  int lock_byte(int fd, uint64_t at) override;
+  int unlock_byte(int fd, uint64_t at) override;
   ssize_t getcwd(char* into, size_t bytes) override;
   Result<std::shared_ptr<target::Target>> open_target(const std::string& path, const target::DirectoryOptions& options) override;
   std::shared_ptr<target::Lane> lane_for(const std::string&, std::chrono::milliseconds) override;

@@ -233,6 +233,7 @@ Result<Checkpoints::State::Beginning> Checkpoints::State::see_in(Listed& here, c
   if (!next) return next.status();
   HF_TRY(checkpoint::encode(*next).status());
   Beginning begun{.name = std::move(*next), .newest = now ? std::optional(now->name) : std::nullopt};
+  begun.is_noted = here.is_noted(begun.name);
   if (!there || (flags & O_TRUNC)) begins(begun.name.step);
   if (there && !(flags & O_TRUNC)) {
     begun.may_stay_so = may_write_nothing(flags);
@@ -273,44 +274,38 @@ bool Checkpoints::State::is_overtaken(Beginning& begun) const {
   return false;
 }
 
-Status Checkpoints::State::put_in_place(const Beginning& begun, mode_t mode, catalog::Descriptor& turn) {
+Status Checkpoints::State::put_in_place(const Beginning& begun, mode_t mode) {
   const std::string path = files.path(checkpoint::State::writing, begun.name);
   if (begun.joins) return {};
-  untouched.forget(begun.name);  // of one of that number that a process was about to drop when it was killed
-  files.forget_why(begun.name), unsaid.erase({begun.name.file, begun.name.number});  // of one of that number that was dropped
+  // Of one of that number that a process was about to drop when it was killed, or has dropped.
+  if (begun.is_noted) untouched.forget(begun.name), files.forget_why(begun.name);
+  unsaid.erase({begun.name.file, begun.name.number});
   HF_TRY(take_reason(begun.copied_from, begun.name));
   if (begun.may_stay_so) HF_TRY(untouched.begins(begun.name, begun.half, begun.content));
   if (!begun.half.empty()) return catalog::move(begun.half, path, true);
   (void)catalog::make_with_parents(catalog::parent_of(begun.name.file));
-  catalog::Descriptor made(files.make_for_program(path, mode));
-  if (!made && errno == EMFILE) {  // the number that the turn has may be the last one
-    turn = {};
-    made = catalog::Descriptor(files.make_for_program(path, mode));
-  }
+  const catalog::Descriptor made(files.make_for_program(path, mode));
   if (!made) return Status::from_errno(errno, path);
   if (begun.mode) (void)catalog::environment().fchmod(made.get(), *begun.mode);
   return {};
 }
 
 // The name of the version that this open writes, whose file is in "writing" from then on. Nothing where another process has come in between.
-// `joins`: others have it open, or had.
-Result<std::optional<LocalName>> Checkpoints::State::begin(const File& file, int flags, mode_t mode, bool has_precedence, bool& joins) {
-  auto turn =
-      has_precedence || decides_here(file, flags) ? files.take_turn(file.path, patience()) : Result<catalog::Descriptor>(catalog::Descriptor());
+Result<std::optional<Checkpoints::State::Beginning>> Checkpoints::State::begin(const File& file, int flags, mode_t mode, bool has_precedence) {
+  auto turn = has_precedence || decides_here(file, flags) ? files.take_turn(file.path, patience()) : Result<Turn>(Turn());
   if (!turn) return turn.status();
   const bool is_alone = bool(*turn);
   auto begun = see(file, flags);
   if (!begun) return begun.status();
-  if (!is_alone) turn = files.take_turn(file.path, patience());
+  if (!is_alone) begun->is_noted = true, turn = files.take_turn(file.path, patience());
   Status status = turn.status();
   bool overtaken = status && !is_alone && is_overtaken(*begun);
-  if (status && !overtaken) status = put_in_place(*begun, mode, *turn);
+  if (status && !overtaken) status = put_in_place(*begun, mode);
   overtaken |= status.kind() == Kind::exists && !(flags & O_EXCL);  // where there are no turns
   if (status && !overtaken && (begun->joins || !may_be_others(file))) status = files.opened(begun->name, who());
   if ((!status || overtaken) && !begun->half.empty()) (void)catalog::unlink_file(begun->half);
-  joins = begun->joins;
-  if (overtaken) return std::optional<LocalName>();
-  return status ? Result<std::optional<LocalName>>(std::move(begun->name)) : status;
+  if (overtaken) return std::optional<Beginning>();
+  return status ? Result<std::optional<Beginning>>(std::move(*begun)) : status;
 }
 
 int Checkpoints::open_alone(const File& file, int flags, mode_t mode, Status& status) {
@@ -320,24 +315,24 @@ int Checkpoints::open_alone(const File& file, int flags, mode_t mode, Status& st
   if (!status) return errno = status.to_errno(), -1;
   std::lock_guard lock(state_->mutex);
   for (int turn = 1;; ++turn) {
-    bool joins = false;
-    auto name = state_->begin(file, flags, flags & O_CREAT ? mode : 0600, turn > turns_without_precedence, joins);
-    if (name && !*name && turn < most_turns) continue;
-    if (name && !*name) name = Status(Kind::busy, file.path + ": other processes open and close it all the time", EBUSY);
-    if (!name) status = name.status();
-    const bool takes_part = status && may_be_others && !joins;
-    if (takes_part) status = state_->check_alone(file, **name);
-    if (takes_part && status) status = state_->take_part_in(**name);
+    auto begun = state_->begin(file, flags, flags & O_CREAT ? mode : 0600, turn > turns_without_precedence);
+    if (begun && !*begun && turn < most_turns) continue;
+    if (begun && !*begun) begun = Status(Kind::busy, file.path + ": other processes open and close it all the time", EBUSY);
+    if (!begun) return status = begun.status(), errno = status.to_errno(), -1;
+    const LocalName& name = (*begun)->name;
+    const bool joins = (*begun)->joins, takes_part = may_be_others && !joins;
+    if (takes_part) status = state_->check_alone(file, name);
+    if (takes_part && status) status = state_->take_part_in(name);
     if (takes_part && status.kind() == Kind::not_found && turn < most_turns) {
       status = Status();
       continue;  // another process has joined it meanwhile, and has closed it
     }
     if (!status) return errno = status.to_errno(), -1;
-    const int fd = state_->open_written(**name, flags, joins);
+    const int fd = state_->open_written(name, flags, joins);
     if (fd < 0 && errno == ENOENT && turn < most_turns) continue;  // another process has truncated it since: it is of a later step
     if (fd < 0) return fd;
-    if (joins && (flags & O_TRUNC)) state_->forget_failed(**name);  // which another process may have noted
-    state_->is_written_by(fd, **name);
+    if (joins && (flags & O_TRUNC)) state_->forget_failed(name);  // which another process may have noted
+    state_->is_written_by(fd, name, joins || (*begun)->may_stay_so);
     return fd;
   }
 }
@@ -379,8 +374,8 @@ bool Checkpoints::is_written(int fd) {
   return fd >= 0 && fd < watched_numbers && (written_numbers[size_t(fd) / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1);
 }
 
-void Checkpoints::State::is_written_by(int fd, const LocalName& name) {
-  written[fd] = {name, ::getpid()};
+void Checkpoints::State::is_written_by(int fd, const LocalName& name, bool may_be_copy) {
+  written[fd] = {name, ::getpid(), may_be_copy};
   mark(fd, true);
 }
 
@@ -430,16 +425,16 @@ std::string Checkpoints::closed(int fd, bool given_up, Status* late) {
     (void)catalog::unlink_file(state_->files.path(checkpoint::State::writing, one.name)), state_->untouched.forget(one.name),
         state_->files.no_longer(one.name, state_->who());
   else if (redundant::Replica* const replica = state_->replica()) lock.unlock(), (void)close_as_one(*replica, one.name);
-  else (void)state_->close_file(one.name);
+  else (void)state_->close_file(one.name, one.may_be_copy);
   return one.name.file;
 }
 
 // The last process that has it open says that it is complete.
-Status Checkpoints::State::close_file(const LocalName& name) {
+Status Checkpoints::State::close_file(const LocalName& name, bool may_be_copy) {
   const auto turn = files.take_turn(name.file, patience());  // without one it is closed all the same
   files.no_longer(name, who());
   if (files.is_open_to_others(name, who())) return {};
-  if (untouched.settle(name, checkpoint::State::writing) == checkpoint::Untouched::Found::gone) {
+  if (may_be_copy && untouched.settle(name, checkpoint::State::writing) == checkpoint::Untouched::Found::gone) {
     if (has_failed_writes) forget_failed(name);
     return {};
   }

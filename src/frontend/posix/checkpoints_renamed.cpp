@@ -69,7 +69,7 @@ Status Checkpoints::State::take_closed(const LocalName& name) {
   if (checkpoint::has_writers(plain)) return still_written(plain);
   const std::string half = files.scratch();
   Status status = checkpoint::copy_file(plain, half);
-  const auto turn = status ? files.take_turn(plain, patience()) : Result<catalog::Descriptor>(status);
+  const auto turn = status ? files.take_turn(plain, patience()) : Result<State::Turn>(status);
   status = turn ? catalog::move(half, files.path(checkpoint::State::closed, name)) : turn.status();
   if (!status) return (void)catalog::unlink_file(half), status;
   (void)catalog::unlink_file(note);

@@ -58,7 +58,8 @@ struct Checkpoints::State {
 
   struct Written {
     LocalName name;
-    pid_t process;  // whose descriptor it is: a forked child's copies go with it and say nothing
+    pid_t process;            // whose descriptor it is: a forked child's copies go with it and say nothing
+    bool may_be_copy = true;  // it may have begun as a copy of the version before (untouched.hpp)
   };
 
   // Where the program has asked for a checkpoint last: it writes most of them in one directory. That it is the same one still takes two looks.
@@ -74,6 +75,7 @@ struct Checkpoints::State {
   // Of one that was removed here: whether nobody else may have written it since.
   bool is_told_here(const File& file) const { return !is_of_all(file) && file.named.rank == rank; }
   using Listed = checkpoint::LocalFiles::Listed;
+  using Turn = checkpoint::Turns::Turn;
   bool is_shared(const File& file) const { return patterns.are_shared(file.named.part) || together.contains(file.path); }
   bool is_anothers(const File& file) const { return run.teams == 1 && patterns.have_rank(file.named.part) && file.named.rank != rank; }
   bool is_of_all(const File& file) const { return is_shared(file) || !patterns.have_rank(file.named.part); }
@@ -126,14 +128,15 @@ struct Checkpoints::State {
     std::string copied_from{};          // here, or at the user's path
     checkpoint::Content content{};      // of that
     bool may_stay_so = false;           // the program may only read it
+    bool is_noted = true;               // notes may be there of a version of that name, which came to nothing
     std::optional<mode_t> mode{};       // of what it is written over: it is the same file to the program
   };
   Result<Beginning> see(const File& file, int flags);
   Result<Beginning> see_in(Listed& here, const File& file, int flags);
   Status copy_last(Beginning& begun, const File& file, Sight sight);
   bool is_overtaken(Beginning& begun) const;
-  Status put_in_place(const Beginning& begun, mode_t mode, catalog::Descriptor& turn);
-  Result<std::optional<LocalName>> begin(const File& file, int flags, mode_t mode, bool has_precedence, bool& joins);
+  Status put_in_place(const Beginning& begun, mode_t mode);
+  Result<std::optional<Beginning>> begin(const File& file, int flags, mode_t mode, bool has_precedence);
   Status check_alone(const File& file, const LocalName& name);
   Status take_part_in(const LocalName& name);
   int open_written(const LocalName& name, int flags, bool joins);
@@ -169,7 +172,7 @@ struct Checkpoints::State {
   Result<std::optional<LocalName>> last_seen(const File& file);
   std::optional<layout::Version> newest_unread(const File& file);
   Status hide(const File& file, const LocalName& name);
-  Status close_file(const LocalName& name);
+  Status close_file(const LocalName& name, bool may_be_copy = true);
   bool may_write_nothing(int flags) const { return (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC) && run.teams == 1; }
   Status tell_of_number(const LocalName& name);
   Status put_on_all(checkpoint::State state, const std::string& name);
@@ -177,7 +180,7 @@ struct Checkpoints::State {
   Status take_in_place(const std::string& plain, const File& to, const std::string& half);
   Status link_to_closed(const LocalName& name, const std::string& from) const;
   bool open_elsewhere(const LocalName& name) const;
-  void is_written_by(int fd, const LocalName& name);
+  void is_written_by(int fd, const LocalName& name, bool may_be_copy = true);
   // Of a file that was open to write when its directory got its name (checkpoints_renamed.cpp).
   bool is_renamed_open(const Written& one) const { return is_own(one) && renamed_open.contains(one.name.file); }
   Status take_closed(const LocalName& name);

@@ -41,6 +41,8 @@ class ForwardingEnvironment : public Environment {
   int rewind(int directory) override { return inner_.rewind(directory); }
   bool has_writers(int fd) override { return inner_.has_writers(fd); }
   int lock_whole(int fd) override { return inner_.lock_whole(fd); }
+  int lock_byte(int fd, uint64_t at) override { return inner_.lock_byte(fd, at); }
+  int unlock_byte(int fd, uint64_t at) override { return inner_.unlock_byte(fd, at); }
   ssize_t getcwd(char* into, size_t bytes) override { return inner_.getcwd(into, bytes); }
   Result<std::shared_ptr<target::Target>> open_target(const std::string& path, const target::DirectoryOptions& options) override {
     return inner_.open_target(path, options);

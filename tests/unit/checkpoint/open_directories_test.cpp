@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "unit/catalog/forwarding_environment.hpp"
+
 namespace holdfast::checkpoint {
 namespace {
 
@@ -62,6 +64,51 @@ TEST_F(OpenDirectoriesBelow, that_are_removed_and_made_anew_are_the_new_ones) {
   EXPECT_EQ(all.list({"closed", "kept"}), (Listings{{}, {"newer"}}));
   std::filesystem::remove_all(above() / "kept");  // one of them
   EXPECT_EQ(all.list({"kept", "closed"}), (Listings{{}, {}}));
+}
+
+class CountsOpens : public catalog::ForwardingEnvironment {
+ public:
+  using ForwardingEnvironment::ForwardingEnvironment;
+  int openat(int directory, const char* name, int flags, mode_t mode) override {
+    return ++opens, ForwardingEnvironment::openat(directory, name, flags, mode);
+  }
+  int fstatat(int directory, const char* name, struct stat* into, int flags) override {
+    const int result = ForwardingEnvironment::fstatat(directory, name, into, flags);
+    if (has_no_links) into->st_nlink = 1;
+    return result;
+  }
+  int opens = 0;
+  bool has_no_links = false;  // as a file system that does not count directories
+};
+
+TEST_F(OpenDirectoriesBelow, that_are_missing_are_asked_for_once) {
+  std::filesystem::create_directory(above() / "more");
+  CountsOpens counts{catalog::environment()};
+  const catalog::ReplacedEnvironment counted(counts);
+  OpenDirectories all(above());
+  const std::vector<std::string> asked{"closed", "rare", "kept", "other"};
+  for (const bool has_no_links : {false, true}) {
+    counts.has_no_links = has_no_links;
+    (void)all.list(asked);
+    counts.opens = 0;
+    EXPECT_EQ(all.list(asked), (Listings{{}, {}, {}, {}}));
+    EXPECT_EQ(counts.opens, has_no_links ? 2 : 0);
+  }
+  counts.has_no_links = false;
+  (void)all.list(asked);
+  std::filesystem::create_directory(above() / "other");
+  put("other", "a");
+  EXPECT_EQ(all.list(asked), (Listings{{}, {}, {}, {"a"}}));
+}
+
+TEST_F(OpenDirectoriesBelow, that_are_made_with_what_lies_above_are_seen) {
+  OpenDirectories all(above());
+  for (int again = 0; again < 2; ++again) EXPECT_EQ(all.list({"rare", "closed"}), (Listings{{}, {}}));
+  std::filesystem::remove_all(above());
+  make_directories();
+  std::filesystem::create_directory(above() / "rare");
+  put("rare", "a");
+  EXPECT_EQ(all.list({"rare", "closed"}), (Listings{{"a"}, {}}));
 }
 
 // It shares the places with its parent, which may be in the middle of a listing.
