@@ -97,7 +97,7 @@ std::optional<CheckpointsModel::Round> CheckpointsWorld::newest_drained() {
 
 // In calm times all of the newest comes to its paths, and nothing else is left there of drains.
 void CheckpointsWorld::check_drain() {
-  if (model_.promised.empty() || model_.may_be_half(model_.promised.rbegin()->first)) return;
+  if (model_.promised.empty() || model_.may_be_half(model_.promised.rbegin()->first) || model_.may_be_half(model_.last_written())) return;
   if (!drain_newest()) return found("in calm times the newest checkpoint is not drained");
   std::vector<std::string> paths;
   for (const auto& [place, file] : model_.promised.rbegin()->second.files)

@@ -133,6 +133,12 @@ class CheckpointsModel {
     }
     return std::any_of(here.begin(), here.end(), [&](uint32_t rank) { return times_closed(round, rank) < most; });
   }
+  // Of what was written last, whether it is promised or not: before any write that of none.
+  Round last_written() const {
+    Round last;
+    for (const Write& one : writes_) last = std::max(last, one.round);
+    return last;
+  }
   // Whether a file of that round was written anew since, or updated.
   bool is_replaced(const Round& round) const {
     const Promise& promise = promised.at(round);
