@@ -277,6 +277,24 @@ bool Patterns::may_lie_below(std::string_view directory) const {
   return std::any_of(all_.begin(), all_.end(), [&](const Pattern& one) { return one.may_lie_below(directory); });
 }
 
+bool Patterns::may_hold_steps(std::string_view directory) const {
+  return std::any_of(all_.begin(), all_.end(), [&](const Pattern& one) {
+    const auto above = one.directory().empty() ? one.above(directory) : std::nullopt;
+    return above && !above->step;
+  });
+}
+
+std::optional<uint64_t> Patterns::step_of_directory(std::string_view directory) const {
+  std::optional<uint64_t> step;
+  for (const Pattern& one : all_) {
+    const auto above = one.above(directory);
+    if (!above) continue;
+    if (!above->step || (step && step != above->step)) return {};
+    step = above->step;
+  }
+  return step;
+}
+
 std::string Patterns::texts() const {
   std::string texts;
   for (const Pattern& one : all_) texts += (texts.empty() ? "'" : ", '") + one.text() + "'";

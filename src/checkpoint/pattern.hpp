@@ -110,6 +110,9 @@ class Patterns {
   std::optional<Named> match(std::string_view absolute) const;
   bool may_lie_in(std::string_view absolute) const;
   bool may_lie_below(std::string_view absolute) const;
+  // Whether directories of steps may lie in this one; whether this is one, of which step, where it is no other pattern's.
+  bool may_hold_steps(std::string_view directory) const;
+  std::optional<uint64_t> step_of_directory(std::string_view directory) const;
   std::string texts() const;  // for messages
 
  private:

@@ -240,6 +240,18 @@ class CheckpointListings(CheckpointTest):
         self.assertEqual(said.stdout, "gone\nnot empty\n", said.stderr)
         self.assertEqual((self.read("ck/1/a.0"), self.read("ck/2/a.0")), ("1\n", "2\n"))
 
+    def test_such_a_directory_is_not_listed_and_another_one_may_get_its_name(self):
+        """A rank that dies while its directory gets its name leaves such files as well."""
+        pattern, rename = "ck/{step}/a.{rank}", "import os; os.rename('ck/t', 'ck/1')"
+        for step, more in (("1", ()), ("2", ("--resume",))):
+            self.run_job(f"mkdir ck/{step}; echo {step} > ck/{step}/a.0", *more, pattern=pattern)
+        walk = "import os; print(sorted(d for _, ds, _ in os.walk('ck') for d in ds))"
+        said = self.run_job(f"""mkdir ck/3; ls ck; find ck -type d | sort; python3 -c "{walk}"; echo new > ck/3/a.0; ls ck; rm -r ck/3
+            mkdir -p ck/t/below; echo anew > ck/t/a.0; echo head > ck/t/head; python3 -c "{rename}"
+            ls ck ck/1; cat ck/1/a.0 ck/1/head""", "--resume", "--drain", "none", pattern=pattern)
+        self.assertEqual(said.stdout, "2\n3\nck\nck/2\nck/3\n['2', '3']\n2\n3\nck:\n1\n2\n\nck/1:\na.0\nbelow\nhead\nanew\nhead\n", said.stderr)
+        self.assertEqual((self.read("ck/1/a.0"), self.read("ck/1/head"), os.path.exists(self.path("ck/t"))), ("1\n", "head\n", False))
+
     def test_empty_directories_of_before_stay_for_a_new_job(self):
         for step in (1, 2, 3):
             os.makedirs(self.path("case", str(step)))

@@ -82,6 +82,8 @@ class Checkpoints {
   Result<std::optional<Listing>> list(const std::string& directory);
   // Whether what stands there under this name is not.
   bool hides(const Listing& listing, const std::string& name) const;
+  // Whether it is a directory of another step than the one that the attempt has begun with.
+  bool is_of_another_step(const std::string& directory) const;
 
   // A new name in the node's own directory, which is seen by nobody.
   std::string scratch() const;

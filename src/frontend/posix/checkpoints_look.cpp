@@ -391,7 +391,8 @@ bool Checkpoints::may_lie_in(const std::string& directory) const { return state_
 bool Checkpoints::may_lie_below(const std::string& directory) const { return state_->patterns.may_lie_below(directory); }
 
 Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string& directory) {
-  if (!state_->patterns.may_lie_in(directory)) return std::optional<Listing>();
+  if (!state_->patterns.may_lie_in(directory))
+    return state_->patterns.may_hold_steps(directory) ? std::optional(Listing{directory, {}, {}, {}}) : std::optional<Listing>();
   // Before those that are protected: what goes from one to the other is seen.
   const bool resumes = state_->resumes_now();
   const auto closed = resumes ? std::vector<checkpoint::FoundElsewhere>() : checkpoint::closed_elsewhere(state_->node, state_->run, state_->settings);
@@ -439,6 +440,11 @@ bool Checkpoints::hides(const Listing& listing, const std::string& name) const {
   const std::string path = fmt::format("{}/{}", listing.directory, name);
   if (!state_->patterns.match(path) || listing.names.count(name)) return false;
   return (listing.removed.count(name) || !listing.plain.has(path)) && !state_->is_no_file(path);
+}
+
+bool Checkpoints::is_of_another_step(const std::string& directory) const {
+  const auto step = state_->patterns.step_of_directory(directory);
+  return step && !(state_->run.from && *step == state_->run.from->step);
 }
 
 // What is to be seen of it, to be read.

@@ -1,5 +1,6 @@
 #include "intercept/posix/listings.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,9 +58,8 @@ void add_plain_files(const Checkpoints& all, const std::string& directory, std::
 }  // namespace
 
 bool Listed::shows(const char* name) {
-  const OurCode ours_now;
   left_.erase(name);
-  return !Checkpoints::of_process(settings())->hides(what_, name);
+  return !hides(what_, name);
 }
 
 void Listed::go_to(long position) {
@@ -124,11 +124,6 @@ std::optional<Checkpoints::Listing> listing_of(const std::string& directory) {
   return {};
 }
 
-bool hides(const Checkpoints::Listing& listing, const std::string& name) {
-  const OurCode ours_now;
-  return Checkpoints::of_process(settings())->hides(listing, name);
-}
-
 void forget_listed(DIR* stream) {
   if (!checkpoints()) return;
   const OurCode ours_now;
@@ -177,6 +172,19 @@ bool shows_nothing(int directory, const char* path) {
     return catalog::absolute_path(full_path(directory, path));
   }();
   return shows_nothing(full);
+}
+
+// A program that goes on from the last of its directories would choose one of which all files are hidden.
+bool hides(const Checkpoints::Listing& listing, const std::string& name) {
+  Checkpoints* const all = checkpoints();
+  if (!all) return false;
+  const std::string path = listing.directory + "/" + name;
+  {
+    const OurCode ours_now;
+    if (all->hides(listing, name)) return true;
+    if (!all->is_of_another_step(path)) return false;
+  }
+  return !plain_files_named_so(AT_FDCWD, path.c_str()).empty() && shows_nothing(AT_FDCWD, path.c_str());
 }
 
 std::vector<std::string> plain_files_named_so(int directory, const char* path) {

@@ -52,6 +52,7 @@ void forget_listed(DIR* stream);
 Listed* listed(int directory);
 // Of a path as the kernel has it, for a walk. Nothing where no checkpoints can lie there, or it cannot be told which do.
 std::optional<Checkpoints::Listing> listing_of(const std::string& directory);
+// Also of a step's directory in which nothing is to be seen of all that it holds.
 bool hides(const Checkpoints::Listing& listing, const std::string& name);
 // Whether checkpoints are to be seen in the directory at this path.
 bool holds_checkpoints(int directory, const char* path);

@@ -296,6 +296,25 @@ void take_files_of(int from_directory, const char* from, int to_directory, const
     (void)as_one(Call::unlink, AT_FDCWD, file.path.c_str(), "", ENOENT, [&] { return real().unlinkat(AT_FDCWD, file.path.c_str(), 0); });
 }
 
+// To the program the directory that has the new name already is empty. What its user has there stays, as a removal leaves it; what is renamed comes beside it, each file by
+// its own name. Replicas find different things where they look at different times, and do not do that.
+bool may_come_beside_unseen(int from_directory, const char* from, int to_directory, const char* to) {
+  if (errno != ENOTEMPTY && errno != EEXIST) return false;
+  const KeepErrno keep;
+  return checkpoints() && !holdfast::redundant::Replica::now() && is_directory(from_directory, from) && shows_nothing(to_directory, to);
+}
+
+int come_beside_unseen(const std::string& from, const std::string& to) {
+  const auto names = [&] {
+    const OurCode ours_now;
+    return holdfast::catalog::list_directory(from);
+  }();
+  if (!names) return errno = names.status().to_errno(), -1;
+  for (const std::string& name : *names)
+    if (rename((from + "/" + name).c_str(), (to + "/" + name).c_str()) != 0) return -1;  // by the door
+  return real().unlinkat(AT_FDCWD, from.c_str(), AT_REMOVEDIR);
+}
+
 template <class Native>
 int rename_this(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
   if (inside > 0 || !from || !to) return native();
@@ -319,7 +338,8 @@ int rename_this(int from_directory, const char* from, int to_directory, const ch
   };
   const int result = change_as_one(Call::rename, from_directory, from, to_directory, to, rename);
   if (result == 0) take_files_of(from_directory, from, to_directory, to);
-  return result;
+  if (result == 0 || flags || !may_come_beside_unseen(from_directory, from, to_directory, to)) return result;
+  return come_beside_unseen(full_path(from_directory, from), full_path(to_directory, to));
 }
 
 // A plain file that this process has open with buffers before it.
