@@ -114,6 +114,7 @@ class Descriptor {
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   int release() { return environment().give_away(std::exchange(fd_, -1)); }
+  void forget() { fd_ = -1; }  // somebody has closed it, and its number may be another one's
   void move_out_of_the_way() {
     if (fd_ >= 0) fd_ = environment().out_of_the_way(fd_);
   }

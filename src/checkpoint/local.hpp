@@ -166,6 +166,8 @@ class LocalFiles {
   // Alone among this node's processes, until it goes: between what is seen of a file and what is made of that no other one begins or closes
   // it. Kind::busy where another one has been at it for longer than `patience`. Where the file system has no locks there are no turns.
   Result<Turns::Turn> take_turn(const std::string& file, std::chrono::milliseconds patience) const;
+  // What turns keep open is not any more: it may have the last number that the process may have. A turn ends so.
+  void let_go_of_turns() const { turns_->close(); }
   // Somebody goes on with what those have left who are dead by now.
   void forget_dead(const LocalName& name) const;
 

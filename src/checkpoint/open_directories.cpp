@@ -27,24 +27,32 @@ OpenDirectories::Names listing_of(const catalog::Descriptor& directory) {
 OpenDirectories::OpenDirectories(std::string above) : above_(std::move(above)), process_(::getpid()) {}
 
 std::vector<OpenDirectories::Names> OpenDirectories::list(const std::vector<std::string>& directories) {
-  std::vector<Names> all;
   if (::getpid() != process_) {
+    std::vector<Names> all;
     const catalog::Descriptor above = open_below(AT_FDCWD, above_);
     for (const std::string& directory : directories) all.push_back(above ? listing_of(open_below(above.get(), directory)) : Names());
     return all;
   }
   const std::lock_guard lock(mutex_);
-  std::vector<size_t> passed_over;
+  for (;;) {
+    if (auto names = list_but_missing(directories)) return std::move(*names);
+    missing_.clear();
+  }
+}
+
+// Nothing where one of those that were missing may be there by now. They are asked for last, and all of them again then: what goes on from one to the next meanwhile is
+// seen in one of them.
+std::optional<std::vector<OpenDirectories::Names>> OpenDirectories::list_but_missing(const std::vector<std::string>& directories) {
+  std::vector<Names> all;
+  std::vector<std::string> passed_over;
   for (const std::string& directory : directories) {
-    auto names = missing_.contains(directory) ? std::optional(Names()) : list_kept(directory);
-    if (missing_.contains(directory)) passed_over.push_back(all.size());
+    const bool is_missing = missing_.contains(directory);
+    if (is_missing) passed_over.push_back(directory);
+    auto names = is_missing ? std::optional(Names()) : list_kept(directory);
     all.push_back(names ? std::move(*names) : list_anew(directory));
   }
-  // They are asked for last: what has gone on to one of them meanwhile would be seen nowhere.
-  const bool are_known = std::all_of(passed_over.begin(), passed_over.end(), [&](size_t one) { return missing_.contains(directories[one]); });
-  if (passed_over.empty() || (are_known && are_still_missing())) return all;
-  missing_.clear();
-  for (const size_t one : passed_over) all[one] = list_anew(directories[one]);
+  const bool are_known = std::all_of(passed_over.begin(), passed_over.end(), [&](const std::string& one) { return missing_.contains(one); });
+  if (!passed_over.empty() && !(are_known && are_still_missing())) return {};
   return all;
 }
 

@@ -24,6 +24,7 @@ class OpenDirectories {
   std::vector<Names> list(const std::vector<std::string>& directories);
 
  private:
+  std::optional<std::vector<Names>> list_but_missing(const std::vector<std::string>& directories);
   std::optional<Names> list_kept(const std::string& directory);
   Names list_anew(const std::string& directory);
   void forget_kept();

@@ -33,13 +33,16 @@ class Turns : public std::enable_shared_from_this<Turns> {
   explicit Turns(std::string path) : path_(std::move(path)) {}
   // By one thread of a process at a time. `make_directory`: where there is none yet. Kind::busy where another process has been at it for longer than `patience`.
   Result<Turn> take(const std::string& file, std::chrono::milliseconds patience, const std::function<Status()>& make_directory);
+  // The number that it has is needed: until the next turn there is none.
+  void close() { file_ = catalog::Descriptor(); }
 
  private:
-  Status open(const std::function<Status()>& make_directory);
+  Status open_file(const std::function<Status()>& make_directory);
   int lock(uint64_t at);
 
   const std::string path_;
   catalog::Descriptor file_;  // kept open; a program that closes all its numbers may close it
+  uint64_t device_ = 0, inode_ = 0;
 };
 
 }  // namespace holdfast::checkpoint

@@ -284,7 +284,11 @@ Status Checkpoints::State::put_in_place(const Beginning& begun, mode_t mode) {
   if (begun.may_stay_so) HF_TRY(untouched.begins(begun.name, begun.half, begun.content));
   if (!begun.half.empty()) return catalog::move(begun.half, path, true);
   (void)catalog::make_with_parents(catalog::parent_of(begun.name.file));
-  const catalog::Descriptor made(files.make_for_program(path, mode));
+  catalog::Descriptor made(files.make_for_program(path, mode));
+  if (!made && errno == EMFILE) {
+    files.let_go_of_turns();
+    made = catalog::Descriptor(files.make_for_program(path, mode));
+  }
   if (!made) return Status::from_errno(errno, path);
   if (begun.mode) (void)catalog::environment().fchmod(made.get(), *begun.mode);
   return {};

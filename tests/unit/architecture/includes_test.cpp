@@ -86,6 +86,7 @@ const std::vector<Exception> exceptions{
     // A program's own files in its node's directory: native, or they would not be as fast as the node's disk.
     {"checkpoint/local.cpp", "call openat"},
     {"checkpoint/open_directories.cpp", "call openat"},
+    {"checkpoint/turns.cpp", "call openat"},
     {"checkpoint/protect.cpp", "call openat"},
     {"checkpoint/drain.cpp", "call openat"},
     {"checkpoint/process/protector_main.cpp", "call read"},

@@ -83,6 +83,7 @@ class CountsOpens : public catalog::ForwardingEnvironment {
 
 TEST_F(OpenDirectoriesBelow, that_are_missing_are_asked_for_once) {
   std::filesystem::create_directory(above() / "more");
+  if (std::filesystem::hard_link_count(above()) < 3) GTEST_SKIP() << "the file system does not count directories";
   CountsOpens counts{catalog::environment()};
   const catalog::ReplacedEnvironment counted(counts);
   OpenDirectories all(above());

@@ -1,6 +1,8 @@
 #include "checkpoint/turns.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +82,24 @@ TEST_F(TurnsOfProcesses, end_with_a_process_whatever_its_children_have_open) {
   (void)::waitpid(holder, nullptr, 0);
   EXPECT_EQ(of_stranger("/a"), Kind::ok);
   for (const int fd : {pipes[0], pipes[1], until_over[0], until_over[1]}) ::close(fd);
+}
+
+// The numbers that a program closed by its own calls of the system are its own by then.
+TEST_F(TurnsOfProcesses, leave_another_file_alone_that_has_their_number) {
+  const std::string other = (root_ / "other").string();
+  ASSERT_TRUE(take("/a").ok());
+  int number = -1;
+  for (int fd = 3; fd < 4096; ++fd)
+    if (std::error_code none; std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), none) == root_ / "attempt/turns") number = fd;
+  ASSERT_GE(number, 0);
+  const int opened = ::open(other.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::dup2(opened, number), number);
+  const auto turn = take("/a");
+  ASSERT_TRUE(turn.ok()) << turn.status().sentence();
+  EXPECT_EQ(of_stranger("/a"), Kind::busy);
+  struct stat state;
+  EXPECT_EQ(::fstat(number, &state), 0) << "it was closed";
+  ::close(opened), ::close(number);
 }
 
 TEST_F(TurnsOfProcesses, go_on_where_a_program_has_closed_all_its_numbers_or_removed_the_file) {
