@@ -200,6 +200,8 @@ Result<Patterns> Patterns::each(const std::vector<std::string>& texts, const std
       auto parsed = parse(text);
       if (!parsed && some == &completing) return as_of_complete(parsed.status());
       if (!parsed) return parsed.status();
+      // Named twice it is one all the same, and one file of its checkpoint.
+      if (std::any_of(patterns.all_.begin(), patterns.all_.end(), [&](const Pattern& one) { return one.text() == parsed->text(); })) continue;
       parsed->completes_ = some == &completing;
       patterns.all_.push_back(std::move(*parsed));
     }

@@ -210,6 +210,12 @@ class CheckpointListings(CheckpointTest):
         self.run_job("ls case case/40 > again", *patterns, "--resume", nodes=3, scheme="rs:2+1", pattern="case/{step}/u")
         self.assertEqual(self.read("again"), "case:\n40\n\ncase/40:\np\nu\n")
 
+    def test_so_they_are_when_a_job_ends_of_which_no_checkpoint_is_whole(self):
+        """The next job begins from the start, and so does its program."""
+        self.run_job("mkdir -p case/1; exec 3> case/1/u; echo half >&3; kill -9 $$", pattern="case/{step}/u", nodes=3, scheme="rs:2+1", expect=137)
+        self.run_job("ls case > began; exit 0", "--resume", pattern="case/{step}/u", nodes=3, scheme="rs:2+1")
+        self.assertEqual(self.read("began"), "")
+
     def test_so_they_are_below_a_directory_for_each_rank_and_where_they_hold_others(self):
         os.mkdir(self.path("case"))
         script = """f=p$RANK/$S/uniform/t; mkdir -p ${f%/t} ck/$S; echo $S > $f; ls p$RANK >> listed
@@ -240,16 +246,35 @@ class CheckpointListings(CheckpointTest):
         self.assertEqual(said.stdout, "gone\nnot empty\n", said.stderr)
         self.assertEqual((self.read("ck/1/a.0"), self.read("ck/2/a.0")), ("1\n", "2\n"))
 
-    def test_such_a_directory_is_not_listed_and_another_one_may_get_its_name(self):
-        """A rank that dies while its directory gets its name leaves such files as well."""
-        pattern, rename = "ck/{step}/a.{rank}", "import os; os.rename('ck/t', 'ck/1')"
+    def unseen_directory(self, pattern):
+        """Of step 1, whose drained file the third job does not see."""
         for step, more in (("1", ()), ("2", ("--resume",))):
             self.run_job(f"mkdir ck/{step}; echo {step} > ck/{step}/a.0", *more, pattern=pattern)
-        walk = "import os; print(sorted(d for _, ds, _ in os.walk('ck') for d in ds))"
-        said = self.run_job(f"""mkdir ck/3; ls ck; find ck -type d | sort; python3 -c "{walk}"; echo new > ck/3/a.0; ls ck; rm -r ck/3
-            mkdir -p ck/t/below; echo anew > ck/t/a.0; echo head > ck/t/head; python3 -c "{rename}"
-            ls ck ck/1; cat ck/1/a.0 ck/1/head""", "--resume", "--drain", "none", pattern=pattern)
-        self.assertEqual(said.stdout, "2\n3\nck\nck/2\nck/3\n['2', '3']\n2\n3\nck:\n1\n2\n\nck/1:\na.0\nbelow\nhead\nanew\nhead\n", said.stderr)
+
+    def test_such_a_directory_is_not_listed(self):
+        """A rank that dies while its directory gets its name leaves such files as well. A link to a directory is the program's own, and so is a directory that it has just made."""
+        pattern, walk = "ck/{step}/a.{rank}", "import os; print(sorted(d for _, ds, _ in os.walk('ck') for d in ds))"
+        self.unseen_directory(pattern)
+        os.makedirs(self.path("archive"))
+        with open(self.path("archive/a.0"), "w") as file:
+            file.write("archived\n")
+        os.symlink("../archive", self.path("ck/4"))
+        walks = "".join(f"{WALKS} {way} ck | sed 's/ .*//; s,/*$,,' | grep -v '^ck$' | sort -u > {way}; " for way in BY_PATH)
+        said = self.run_job(f"""mkdir ck/3; ls ck; find ck -type d | sort; {sys.executable} -c "{walk}"; {walks}
+            echo new > ck/3/a.0; ls ck""", "--resume", "--drain", "none", pattern=pattern)
+        self.assertEqual(said.stdout, "2\n3\n4\nck\nck/2\nck/3\n['2', '3', '4']\n2\n3\n4\n", said.stderr)
+        for way in BY_PATH:
+            found = [line for line in self.read(way).split() if (line.count("/") == 1 or line.startswith("ck/1")) and "." not in line]
+            self.assertEqual(found, ["ck/2", "ck/3", "ck/4"], way)
+
+    def test_another_one_may_get_the_name_of_such_a_directory(self):
+        pattern = "ck/{step}/a.{rank}"
+        rename = f"{sys.executable} -c \"import os; os.rename('ck/t', 'ck/1')\" 2>> said"
+        self.unseen_directory(pattern)
+        said = self.run_job(f"""mkdir -p ck/t/below; echo anew > ck/t/a.0; echo head > ck/t/head; exec 3>> ck/t/a.0; {rename}; ls ck/1 ck/t; exec 3>&-
+            {rename}; ls ck ck/1; cat ck/1/a.0 ck/1/head""", "--resume", "--drain", "none", pattern=pattern)
+        self.assertEqual(said.stdout, "ck/1:\n\nck/t:\na.0\nbelow\nhead\nck:\n1\n2\n\nck/1:\na.0\nbelow\nhead\nanew\nhead\n", said.stderr)
+        self.assertEqual(self.read("said").count("Directory not empty"), 1, "while a file in it is open to write")
         self.assertEqual((self.read("ck/1/a.0"), self.read("ck/1/head"), os.path.exists(self.path("ck/t"))), ("1\n", "head\n", False))
 
     def test_empty_directories_of_before_stay_for_a_new_job(self):

@@ -302,6 +302,13 @@ class Attempts {
       checkpoint::remove_empty_step_directories(*patterns, but);
   }
 
+  // Also where none is whole: the next job begins from the start, and its program would go on from one of these. A job that has written nothing has made none.
+  void remove_directories_of_others(const Checkpoint* newest, const Survey& survey) const {
+    if (newest) return remove_empty_directories(newest->step);
+    const auto is_own = [this](const LocalEntry& entry) { return entry.run == run_.id; };
+    if (std::any_of(survey.local.begin(), survey.local.end(), is_own)) remove_empty_directories({});
+  }
+
   // Who loses it while the attempt writes nothing newer has to hear of it.
   void remember_beginning(const Survey& survey) {
     seen_.reset();
@@ -494,7 +501,7 @@ class Attempts {
     say_what_is_there(newest);
     const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, survey->local); });
     if (drained && newest) clear_paths(*survey, *newest);
-    if (newest) remove_empty_directories(newest->step);
+    remove_directories_of_others(newest, *survey);
     if (newest) say_what_is_newer(*survey, run_, *newest, left, settings_);
     const auto lost = lost_at_end(*survey);
     if (lost) say("holdfast: the program has ended well, and {} cannot be read: {}\n", lost->name, lost->why);
@@ -621,7 +628,7 @@ class Attempts {
     // What the program has removed for the sake of a newer one may be all that it can go on from.
     const bool drained = drain_last(*survey, [](const Checkpoint& one) { return one.removed.empty(); });
     if (drained && newest) clear_paths(*survey, *newest);
-    if (newest) remove_empty_directories(newest->step);
+    remove_directories_of_others(newest, *survey);
     forget_until_all(*survey, newest);
   }
 

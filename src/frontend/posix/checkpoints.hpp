@@ -78,12 +78,14 @@ class Checkpoints {
     std::string directory;
     std::set<std::string> names, removed;
     checkpoint::PlainFiles::Shown plain;
+    mutable std::optional<std::set<std::string>> holding;  // directories in or below which some are to be seen, once somebody has asked
   };
   Result<std::optional<Listing>> list(const std::string& directory);
   // Whether what stands there under this name is not.
   bool hides(const Listing& listing, const std::string& name) const;
-  // Whether it is a directory of another step than the one that the attempt has begun with.
-  bool is_of_another_step(const std::string& directory) const;
+  // The same of a directory there: it is another step's than the one that the attempt has begun with, and holds files of checkpoints, of which none is to be seen. A program
+  // that goes on from the last of its directories would choose it. One that holds nothing may be the program's own.
+  bool hides_directory(const Listing& listing, const std::string& name);
 
   // A new name in the node's own directory, which is seen by nobody.
   std::string scratch() const;

@@ -390,49 +390,64 @@ std::string Checkpoints::scratch() const { return state_->files.scratch(); }
 bool Checkpoints::may_lie_in(const std::string& directory) const { return state_->patterns.may_lie_in(directory); }
 bool Checkpoints::may_lie_below(const std::string& directory) const { return state_->patterns.may_lie_below(directory); }
 
-Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string& directory) {
-  if (!state_->patterns.may_lie_in(directory))
-    return state_->patterns.may_hold_steps(directory) ? std::optional(Listing{directory, {}, {}, {}}) : std::optional<Listing>();
+// Of all directories.
+Result<Checkpoints::State::AllSeen> Checkpoints::State::see_all() {
   // Before those that are protected: what goes from one to the other is seen.
-  const bool resumes = state_->resumes_now();
-  const auto closed = resumes ? std::vector<checkpoint::FoundElsewhere>() : checkpoint::closed_elsewhere(state_->node, state_->run, state_->settings);
-  std::lock_guard lock(state_->mutex);
-  auto shown = state_->plain.shown();
+  const bool resumes = resumes_now();
+  const auto closed = resumes ? std::vector<checkpoint::FoundElsewhere>() : checkpoint::closed_elsewhere(node, run, settings);
+  const std::lock_guard lock(mutex);
+  AllSeen all;
+  if (any_shared()) {
+    const auto nodes = checkpoint::SharedFiles::look(run, settings);
+    const auto shared = nodes ? nodes->find_all() : Result<std::vector<checkpoint::SharedFile>>(nodes.status());
+    if (!shared) return shared.status();
+    for (const checkpoint::SharedFile& one : *shared) all.files.insert(one.name.file);
+  }
+  learn_of_removals();
+  all.here = resumes ? checkpoint::LocalFiles::Seen() : files.see();
+  all.files.insert(all.here.there.begin(), all.here.there.end());
+  const auto found = look_at_versions([](const Found&) { return false; });
+  if (!found) return found.status();
+  const auto beside = beside_beginning(*found);
+  const auto is_removed = [&](const std::string& file, uint32_t number) {
+    const auto removed = all.here.removed.find(file);
+    return removed != all.here.removed.end() && number <= removed->second;
+  };
+  for (const catalog::FoundVersion& one : *found)
+    if (const layout::Version& version = *one.manifest.version; resumes ? is_resumed(version) : is_visible(version, beside))
+      if (!is_removed(version.file, number_here(version))) all.files.insert(version.file);
+  for (const auto& [address, one] : closed)
+    if (!is_removed(one.name.file, one.name.number)) all.files.insert(one.name.file);
+  return all;
+}
+
+Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string& directory) {
+  const bool holds_steps = state_->patterns.may_hold_steps(directory);
+  if (!state_->patterns.may_lie_in(directory) && !holds_steps) return std::optional<Listing>();
+  auto shown = [this] {
+    const std::lock_guard lock(state_->mutex);
+    return state_->plain.shown();
+  }();
   if (!shown) return shown.status();
-  Listing listing{directory, {}, {}, std::move(*shown)};
+  Listing listing{directory, {}, {}, std::move(*shown), {}};
+  if (!state_->patterns.may_lie_in(directory)) return std::optional(std::move(listing));
+  const auto all = state_->see_all();
+  if (!all) return all.status();
   const auto add = [&](const std::string& file, std::set<std::string>& into) {
     if (catalog::parent_of(file) == directory && state_->patterns.match(file)) into.insert(catalog::name_of(file));
   };
-  if (state_->any_shared()) {
-    const auto nodes = checkpoint::SharedFiles::look(state_->run, state_->settings);
-    const auto shared = nodes ? nodes->find_all() : Result<std::vector<checkpoint::SharedFile>>(nodes.status());
-    if (!shared) return shared.status();
-    for (const checkpoint::SharedFile& one : *shared) add(one.name.file, listing.names);
-  }
-  state_->learn_of_removals();
-  const auto here = resumes ? checkpoint::LocalFiles::Seen() : state_->files.see();
-  for (const std::string& file : here.there) add(file, listing.names);
-  for (const auto& [file, number] : here.removed)
+  for (const std::string& file : all->files) add(file, listing.names);
+  std::lock_guard lock(state_->mutex);
+  for (const auto& [file, number] : all->here.removed)
     if (!state_->is_put_back(file)) add(file, listing.removed);
   bool has_asked = false;
-  for (const auto& [file, number] : here.dropped) {
+  for (const auto& [file, number] : all->here.dropped) {
     if (catalog::parent_of(file) != directory || !listing.plain.has(file) || !catalog::look(file, true)) continue;  // of that nobody is asked
     const auto outdated = state_->is_outdated_at_its_path(file, number, !has_asked);
     if (!outdated) return outdated.status();
     if (*outdated) add(file, listing.removed);
     has_asked = true;
   }
-  const auto found = state_->look_at_versions([](const State::Found&) { return false; });
-  if (!found) return found.status();
-  const auto beside = state_->beside_beginning(*found);
-  for (const catalog::FoundVersion& one : *found)
-    if (const layout::Version& version = *one.manifest.version; resumes ? state_->is_resumed(version) : state_->is_visible(version, beside)) {
-      const auto removed = here.removed.find(version.file);
-      if (removed == here.removed.end() || state_->number_here(version) > removed->second) add(version.file, listing.names);
-    }
-  for (const auto& [address, one] : closed)
-    if (const auto removed = here.removed.find(one.name.file); removed == here.removed.end() || one.name.number > removed->second)
-      add(one.name.file, listing.names);
   return std::optional(std::move(listing));
 }
 
@@ -442,9 +457,40 @@ bool Checkpoints::hides(const Listing& listing, const std::string& name) const {
   return (listing.removed.count(name) || !listing.plain.has(path)) && !state_->is_no_file(path);
 }
 
-bool Checkpoints::is_of_another_step(const std::string& directory) const {
-  const auto step = state_->patterns.step_of_directory(directory);
-  return step && !(state_->run.from && *step == state_->run.from->step);
+namespace {
+
+// Of a directory as it stands, no deeper than patterns mean. False: something there is no checkpoint's, or is to be seen where it lies.
+bool holds_hidden_alone(const checkpoint::Patterns& patterns, const checkpoint::PlainFiles::Shown& plain, const std::string& directory, bool& any) {
+  const auto names = patterns.may_lie_below(directory) ? catalog::list_directory(directory) : Status(Kind::not_found, "");
+  if (!names) return false;
+  return std::all_of(names->begin(), names->end(), [&](const std::string& name) {
+    const std::string path = directory + "/" + name;
+    const auto there = catalog::look(path, false);
+    if (there && there->directory()) return holds_hidden_alone(patterns, plain, path, any);
+    any = true;
+    return there && there->regular() && patterns.match(path) && !plain.has(path);
+  });
+}
+
+}  // namespace
+
+// The nodes are asked once for all that are listed, and only where something may be hidden.
+bool Checkpoints::hides_directory(const Listing& listing, const std::string& name) {
+  const std::string path = fmt::format("{}/{}", listing.directory, name);
+  const auto step = state_->patterns.step_of_directory(path);
+  if (!step || (state_->run.from && *step == state_->run.from->step)) return false;
+  const auto there = catalog::look(path, false);
+  bool any = false;
+  if (!there || !there->directory() || !holds_hidden_alone(state_->patterns, listing.plain, path, any) || !any) return false;
+  if (!listing.holding) {
+    listing.holding.emplace();
+    const auto all = state_->see_all();
+    if (!all) return listing.holding.reset(), false;
+    for (const std::string& file : all->files)
+      for (std::string above = catalog::parent_of(file); above.size() > 1; above = catalog::parent_of(above))
+        if (!listing.holding->insert(above).second) break;
+  }
+  return !listing.holding->contains(path);
 }
 
 // What is to be seen of it, to be read.
@@ -554,7 +600,8 @@ Result<std::optional<LocalName>> Checkpoints::State::last_seen(const File& file)
 }
 
 // What ranks write together any of them may remove, for all nodes. So may one rank what another one has written.
-Status Checkpoints::State::hide(const File& file, const LocalName& name) {
+Status Checkpoints::State::hide(const File& file, LocalName name) {
+  if (name.writers == 0) name.writers = writers();  // else it would look as if it were of no checkpoint
   HF_TRY(files.hide(name));
   if (!is_of_all(file) && !is_anothers(file)) return {};
   const auto text = checkpoint::encode(name);

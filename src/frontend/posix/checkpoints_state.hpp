@@ -89,6 +89,11 @@ struct Checkpoints::State {
     return !is_of_all(file) && file.named.rank == rank && !is_of_before;
   }
   uint32_t number_here(const layout::Version& version) const { return version.attempt == run.attempt ? version.number : 0; }
+  struct AllSeen {
+    std::set<std::string> files;  // paths
+    checkpoint::LocalFiles::Seen here;
+  };
+  Result<AllSeen> see_all();  // it locks
   using Found = std::vector<catalog::FoundVersion>;
   Result<Found> look_for_single(const File& file);
   bool lacks_newest(const Found& found, const File& file) const;
@@ -171,7 +176,7 @@ struct Checkpoints::State {
   checkpoint::OfRank written_by_rank() const;
   Result<std::optional<LocalName>> last_seen(const File& file);
   std::optional<layout::Version> newest_unread(const File& file);
-  Status hide(const File& file, const LocalName& name);
+  Status hide(const File& file, LocalName name);
   Status close_file(const LocalName& name, bool may_be_copy = true);
   bool may_write_nothing(int flags) const { return (flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC) && run.teams == 1; }
   Status tell_of_number(const LocalName& name);

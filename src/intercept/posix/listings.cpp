@@ -174,17 +174,12 @@ bool shows_nothing(int directory, const char* path) {
   return shows_nothing(full);
 }
 
-// A program that goes on from the last of its directories would choose one of which all files are hidden.
 bool hides(const Checkpoints::Listing& listing, const std::string& name) {
   Checkpoints* const all = checkpoints();
   if (!all) return false;
-  const std::string path = listing.directory + "/" + name;
-  {
-    const OurCode ours_now;
-    if (all->hides(listing, name)) return true;
-    if (!all->is_of_another_step(path)) return false;
-  }
-  return !plain_files_named_so(AT_FDCWD, path.c_str()).empty() && shows_nothing(AT_FDCWD, path.c_str());
+  const OurCode ours_now;
+  const KeepErrno keep;
+  return all->hides(listing, name) || all->hides_directory(listing, name);
 }
 
 std::vector<std::string> plain_files_named_so(int directory, const char* path) {

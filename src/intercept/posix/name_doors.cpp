@@ -1,7 +1,10 @@
 // Doors that change what a name leads to: rename, unlink, truncate. They act on the whole protected file.
+#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include <fmt/format.h>
@@ -296,23 +299,42 @@ void take_files_of(int from_directory, const char* from, int to_directory, const
     (void)as_one(Call::unlink, AT_FDCWD, file.path.c_str(), "", ENOENT, [&] { return real().unlinkat(AT_FDCWD, file.path.c_str(), 0); });
 }
 
+// As the program sees it.
+std::vector<std::string> names_seen_in(const std::string& directory) {
+  std::vector<std::string> names;
+  DIR* const stream = opendir(directory.c_str());
+  if (!stream) return names;
+  while (const dirent* const entry = readdir(stream))
+    if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) names.emplace_back(entry->d_name);
+  (void)closedir(stream);
+  return names;
+}
+
+// What is open to write gets its name with its directory alone, when it is closed.
+bool any_open_to_write_in(const std::string& directory) {
+  const OurCode ours_now;
+  const auto names = holdfast::catalog::list_directory(directory);
+  return !names || std::any_of(names->begin(), names->end(), [&](const std::string& name) {
+    const std::string path = directory + "/" + name;
+    const auto there = holdfast::catalog::look(path, false);
+    if (there && there->directory()) return any_open_to_write_in(path);
+    return there && there->regular() && holdfast::checkpoint::has_writers(path);
+  });
+}
+
 // To the program the directory that has the new name already is empty. What its user has there stays, as a removal leaves it; what is renamed comes beside it, each file by
 // its own name. Replicas find different things where they look at different times, and do not do that.
 bool may_come_beside_unseen(int from_directory, const char* from, int to_directory, const char* to) {
   if (errno != ENOTEMPTY && errno != EEXIST) return false;
   const KeepErrno keep;
-  return checkpoints() && !holdfast::redundant::Replica::now() && is_directory(from_directory, from) && shows_nothing(to_directory, to);
+  if (!checkpoints() || holdfast::redundant::Replica::now() || !is_directory(from_directory, from)) return false;
+  return shows_nothing(to_directory, to) && !any_open_to_write_in(full_path(from_directory, from));
 }
 
 int come_beside_unseen(const std::string& from, const std::string& to) {
-  const auto names = [&] {
-    const OurCode ours_now;
-    return holdfast::catalog::list_directory(from);
-  }();
-  if (!names) return errno = names.status().to_errno(), -1;
-  for (const std::string& name : *names)
-    if (rename((from + "/" + name).c_str(), (to + "/" + name).c_str()) != 0) return -1;  // by the door
-  return real().unlinkat(AT_FDCWD, from.c_str(), AT_REMOVEDIR);
+  for (const std::string& name : names_seen_in(from))
+    if (rename((from + "/" + name).c_str(), (to + "/" + name).c_str()) != 0) return -1;  // by the doors, as all here
+  return rmdir(from.c_str());
 }
 
 template <class Native>

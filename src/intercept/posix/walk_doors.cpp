@@ -106,7 +106,9 @@ struct Walk {
   int visit(const char* path, const Stat* state, int kind, More... more) const {
     const std::string at = begin + (path + root);
     if (passes_hidden(at, begin.size())) return 0;
-    if (kind == FTW_D || kind == FTW_DP) return visit_directory(path, at, state, kind, more...);
+    const bool is_directory = kind == FTW_D || kind == FTW_DP, is_root = path[root] == '\0';
+    if (is_directory && !is_root && checkpoints.what_is(at) == OfDirectory::hidden) return takes_actions() ? FTW_SKIP_SUBTREE : 0;
+    if (is_directory) return visit_directory(path, at, state, kind, more...);
     const bool is_file = kind == FTW_F || kind == FTW_SL || kind == FTW_SLN || kind == FTW_NS;
     const auto what = is_file ? checkpoints.what_is(at) : OfDirectory::as_it_stands;
     if (what == OfDirectory::hidden) return 0;

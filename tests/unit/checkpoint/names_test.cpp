@@ -553,5 +553,14 @@ TEST_F(CheckpointLocal, a_writer_is_known_to_the_kernel_whatever_its_descriptor)
   ::close(reader);
 }
 
+// A file that completes a checkpoint, and is named as one of it as well.
+TEST(Patterns, that_are_named_twice_count_once) {
+  const auto once = Patterns::parse({"/ck/{step}/a.{rank}"}, {"/ck/{step}/DONE"});
+  const auto twice = Patterns::parse({"/ck/{step}/a.{rank}", "/ck/{step}/DONE", "/ck/{step}/a.{rank}"}, {"/ck/{step}/DONE"});
+  ASSERT_TRUE(once && twice);
+  EXPECT_EQ(twice->files_of_all(2), once->files_of_all(2));
+  EXPECT_TRUE(twice->completes(*twice->match("/ck/1/DONE")));
+}
+
 }  // namespace
 }  // namespace holdfast::checkpoint
