@@ -285,6 +285,7 @@ class CheckpointDrains(CheckpointTest):
         self.run_job(f"""[ -e tried ] && cat ck/ck.1.0 > got && exit 0
             touch tried; echo one > ck/ck.1.0; {self.until('1 *whole')}; exec 3> ck/ck.2.0; rm ck/ck.1.0; kill -9 $$""", "--restarts", "1", nodes=3, scheme="rs:2+1")
         self.assertEqual(self.read("got"), "one\n")
+        self.assertEqual(self.plain(1), {0: "one\n"}, "the attempt that has removed it was killed, and the last one has gone on from it")
 
     def test_where_the_only_checkpoint_is_removed_a_job_ends_well_and_may_go_on_from_it(self):
         self.run_job(f"echo one > ck/ck.1.0; {self.until('1 *whole')}; rm ck/ck.1.0", nodes=3, scheme="rs:2+1")

@@ -302,6 +302,13 @@ class Attempts {
       checkpoint::remove_empty_step_directories(*patterns, but);
   }
 
+  // What an attempt has removed that was killed then the last one has gone on from.
+  bool was_removed_now(const Checkpoint& one, const Survey& survey) const {
+    std::vector<LocalEntry> own = survey.local;
+    std::erase_if(own, [this](const LocalEntry& entry) { return entry.attempt != run_.attempt; });
+    return was_removed(one, own);
+  }
+
   // Also where none is whole: the next job begins from the start, and its program would go on from one of these. A job that has written nothing has made none.
   void remove_directories_of_others(const Checkpoint* newest, const Survey& survey) const {
     if (newest) return remove_empty_directories(newest->step);
@@ -499,7 +506,7 @@ class Attempts {
       left.insert(one.step);
     }
     say_what_is_there(newest);
-    const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, survey->local); });
+    const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return one.removed.empty() && !was_removed_now(one, *survey); });
     if (drained && newest) clear_paths(*survey, *newest);
     remove_directories_of_others(newest, *survey);
     if (newest) say_what_is_newer(*survey, run_, *newest, left, settings_);
