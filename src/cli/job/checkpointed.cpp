@@ -302,11 +302,11 @@ class Attempts {
       checkpoint::remove_empty_step_directories(*patterns, but);
   }
 
-  // What an attempt has removed that was killed then the last one has gone on from.
-  bool was_removed_now(const Checkpoint& one, const Survey& survey) const {
-    std::vector<LocalEntry> own = survey.local;
-    std::erase_if(own, [this](const LocalEntry& entry) { return entry.attempt != run_.attempt; });
-    return was_removed(one, own);
+  std::vector<LocalEntry> of_this_attempt(const Survey& survey) const {
+    std::vector<LocalEntry> own;
+    std::copy_if(survey.local.begin(), survey.local.end(), std::back_inserter(own),
+                 [this](const LocalEntry& entry) { return entry.attempt == run_.attempt; });
+    return own;
   }
 
   // Also where none is whole: the next job begins from the start, and its program would go on from one of these. A job that has written nothing has made none.
@@ -506,7 +506,9 @@ class Attempts {
       left.insert(one.step);
     }
     say_what_is_there(newest);
-    const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return one.removed.empty() && !was_removed_now(one, *survey); });
+    // What an attempt has removed that was killed then the last one has gone on from.
+    const bool drained =
+        drain_last(*survey, [own = of_this_attempt(*survey)](const Checkpoint& one) { return one.removed.empty() && !was_removed(one, own); });
     if (drained && newest) clear_paths(*survey, *newest);
     remove_directories_of_others(newest, *survey);
     if (newest) say_what_is_newer(*survey, run_, *newest, left, settings_);

@@ -83,7 +83,7 @@ class CountsOpens : public catalog::ForwardingEnvironment {
 
 TEST_F(OpenDirectoriesBelow, that_are_missing_are_asked_for_once) {
   std::filesystem::create_directory(above() / "more");
-  if (std::filesystem::hard_link_count(above()) < 3) GTEST_SKIP() << "the file system does not count directories";
+  const bool are_counted = std::filesystem::hard_link_count(above()) > 2;  // not on every file system
   CountsOpens counts{catalog::environment()};
   const catalog::ReplacedEnvironment counted(counts);
   OpenDirectories all(above());
@@ -93,7 +93,7 @@ TEST_F(OpenDirectoriesBelow, that_are_missing_are_asked_for_once) {
     (void)all.list(asked);
     counts.opens = 0;
     EXPECT_EQ(all.list(asked), (Listings{{}, {}, {}, {}}));
-    EXPECT_EQ(counts.opens, has_no_links ? 2 : 0);
+    EXPECT_EQ(counts.opens, has_no_links || !are_counted ? 2 : 0);
   }
   counts.has_no_links = false;
   (void)all.list(asked);
