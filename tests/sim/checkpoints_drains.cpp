@@ -73,24 +73,39 @@ static bool may_be_of_two_times(const checkpoint::DrainedCheckpoint& record) {
                      [&](const checkpoint::DrainedFile& one) { return one.number() != record.files.front().number(); });
 }
 
-// The newest of which a node that is reached has a record, and of which the files are as the drain has left them.
-std::optional<CheckpointsModel::Round> CheckpointsWorld::newest_drained() {
-  std::optional<CheckpointsModel::Round> newest;
+// That nodes which are reached have now.
+std::vector<checkpoint::DrainedCheckpoint> CheckpointsWorld::drain_records() {
+  std::vector<checkpoint::DrainedCheckpoint> all;
   for (int node = 0; node < int(site_.disks.size()); ++node) {
     const InodePtr directory = lost_now_.contains(node) ? nullptr : site_.tree.below(*site_.disks[size_t(node)].root, records);
     if (!directory) continue;
-    const auto records_then = directory->entries;  // each look at a file is another one's turn, which may change them
-    for (const auto& [name, file] : records_then) {
+    for (const auto& [name, file] : directory->entries) {
       std::string text(file->now.size(), '\0');
       file->now.read(0, std::as_writable_bytes(std::span(text)));
-      const auto record = checkpoint::decode_drained(text);
-      if (!record || record->run != run_.id || !record->still_there()) continue;
-      std::vector<std::string> paths;
-      for (const checkpoint::DrainedFile& one : record->files) paths.push_back(one.path);
-      const auto round = plain_round(paths);
-      if (!round) found(fmt::format("step {} of attempt {} is called drained, and is not", record->step, text_of(record->attempt)));
-      else if (!was_removed(paths) && !may_be_of_two_times(*record) && !model_.may_be_half(*round) && (!newest || *newest < *round)) newest = round;
+      if (auto record = checkpoint::decode_drained(text); record && record->run == run_.id) all.push_back(std::move(*record));
     }
+  }
+  return all;
+}
+
+// Where no node had room for the record of a drain, what it has left is like what somebody has put there.
+bool CheckpointsWorld::is_noted_as_drained(const std::string& path) {
+  const auto all = drain_records();
+  return std::any_of(all.begin(), all.end(), [&](const checkpoint::DrainedCheckpoint& record) {
+    return std::any_of(record.files.begin(), record.files.end(), [&](const auto& file) { return file.path == path && file.still_there(); });
+  });
+}
+
+// The newest of which a node that is reached has a record, and of which the files are as the drain has left them.
+std::optional<CheckpointsModel::Round> CheckpointsWorld::newest_drained() {
+  std::optional<CheckpointsModel::Round> newest;
+  for (const checkpoint::DrainedCheckpoint& record : drain_records()) {
+    if (!record.still_there()) continue;
+    std::vector<std::string> paths;
+    for (const checkpoint::DrainedFile& one : record.files) paths.push_back(one.path);
+    const auto round = plain_round(paths);
+    if (!round) found(fmt::format("step {} of attempt {} is called drained, and is not", record.step, text_of(record.attempt)));
+    else if (!was_removed(paths) && !may_be_of_two_times(record) && !model_.may_be_half(*round) && (!newest || *newest < *round)) newest = round;
   }
   return newest;
 }

@@ -244,10 +244,20 @@ bool CheckpointsWorld::check_single(RankOf& rank, const std::string& path) {
   }
   if (least && (!order || *order < *least))
     found(fmt::format("{} is {}, and {} was protected", path, order ? text_of(*order) : "not there", text_of(*least)));
-  if (const auto removed = file.kept_away(lost_now_, attempts_.size()); removed && order && *order <= *removed)
+  const auto removed = file.kept_away(lost_now_, attempts_.size());
+  if (removed && order && *order <= *removed && as_if_put_back(path) != order)
     found(fmt::format("{} is {}, and was removed at {}", path, text_of(*order), text_of(*removed)));
   count(Did::files_read, order.has_value());
   return !failed();
+}
+
+// What a drain has left at its path is taken for a file that somebody has put there, where no node has a record of that drain.
+std::optional<SinglesModel::Order> CheckpointsWorld::as_if_put_back(const std::string& path) {
+  const auto plain = bytes_at(path);
+  const CheckpointsModel::Write* const write = plain ? model_.who_wrote(*plain) : nullptr;
+  const auto& writes = singles_.files[path].writes;
+  const auto known = write ? writes.find(write->number) : writes.end();
+  return known == writes.end() || is_noted_as_drained(path) ? std::nullopt : std::optional(known->second);
 }
 
 // A close is seen by whoever opens the file then, on that node. What another rank has written meanwhile a node that is cut off knows nothing of.
@@ -275,7 +285,7 @@ void CheckpointsWorld::check_listing_of_singles(RankOf& rank) {
     const bool is_listed = (*listing)->names.contains(name) || is_plain;
     if (least && !is_listed) found(name + " was protected and is not listed");
     const auto removed = file.kept_away(lost_now_, attempts_.size()), written = file.last_write();
-    if (removed && written && *written <= *removed && is_listed) found(name + " was removed and is listed");
+    if (removed && written && *written <= *removed && is_listed && !as_if_put_back(single_path(which))) found(name + " was removed and is listed");
   }
 }
 

@@ -246,6 +246,8 @@ class CheckpointsWorld {
   bool drain_newest();
   std::optional<CheckpointsModel::Round> plain_round(const std::vector<std::string>& paths);
   bool was_removed(const std::vector<std::string>& paths);
+  std::vector<checkpoint::DrainedCheckpoint> drain_records();
+  bool is_noted_as_drained(const std::string& path);
   std::optional<CheckpointsModel::Round> newest_drained();
   void check_drain();
   void damage(int node, const std::string& file_id);
@@ -302,6 +304,7 @@ class CheckpointsWorld {
   void read_singles(RankOf& rank);
   bool look_at_single(RankOf& rank, const std::string& path, std::optional<SinglesModel::Order>& order, std::string& why);
   bool check_single(RankOf& rank, const std::string& path);
+  std::optional<SinglesModel::Order> as_if_put_back(const std::string& path);
   bool check_own_single(RankOf& rank, const std::string& path);
   void check_listing_of_singles(RankOf& rank);
   std::optional<SinglesModel::Order> least_of_single(const std::string& path);
