@@ -297,6 +297,10 @@ std::optional<uint64_t> Patterns::step_of_directory(std::string_view directory) 
   return step;
 }
 
+bool Patterns::have_directories_of_steps() const {
+  return std::any_of(all_.begin(), all_.end(), [](const Pattern& one) { return one.has_step() && one.directory().empty(); });
+}
+
 std::string Patterns::texts() const {
   std::string texts;
   for (const Pattern& one : all_) texts += (texts.empty() ? "'" : ", '") + one.text() + "'";

@@ -113,7 +113,8 @@ class Patterns {
   // Whether directories of steps may lie in this one; whether this is one, of which step, where it is no other pattern's.
   bool may_hold_steps(std::string_view directory) const;
   std::optional<uint64_t> step_of_directory(std::string_view directory) const;
-  std::string texts() const;  // for messages
+  bool have_directories_of_steps() const;  // at all
+  std::string texts() const;               // for messages
 
  private:
   template <class Parse>

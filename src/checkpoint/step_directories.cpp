@@ -5,6 +5,7 @@
 #include <string>
 
 #include "catalog/user_files.hpp"
+#include "checkpoint/directory_mark.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -13,27 +14,28 @@ namespace {
 bool remove_empty(const std::string& directory) { return catalog::environment().unlinkat(AT_FDCWD, directory.c_str(), AT_REMOVEDIR) == 0; }
 
 // The deepest first: what holds nothing but empty ones becomes one.
-void remove_empty_below(const std::string& directory, const Pattern& pattern, std::optional<uint64_t> but) {
+void tidy_below(const std::string& directory, const Pattern& pattern, std::optional<uint64_t> but) {
   const auto entries = catalog::list_directory(directory);
   if (!entries) return;
   for (const std::string& name : *entries) {
     const std::string path = directory + "/" + name;
     const auto above = pattern.above(path);
-    if (!above || (above->step && above->step == but)) continue;
+    if (!above) continue;
     const auto found = catalog::look(path, false);
     if (!found || !found->directory()) continue;
-    if (above->step && remove_empty(path)) continue;
-    if (pattern.may_lie_in(path)) continue;  // its entries are files
-    remove_empty_below(path, pattern, but);
-    if (above->step) (void)remove_empty(path);
+    const bool may_go = above->step && above->step != but;
+    if (may_go && remove_empty(path)) continue;
+    if (above->step) remove_marks(path);
+    if (!pattern.may_lie_in(path)) tidy_below(path, pattern, but);  // else its entries are files
+    if (may_go) (void)remove_empty(path);
   }
 }
 
 }  // namespace
 
-void remove_empty_step_directories(const Patterns& patterns, std::optional<uint64_t> but) {
+void tidy_step_directories(const Patterns& patterns, std::optional<uint64_t> but) {
   for (const Pattern& one : patterns.all())
-    if (one.has_step()) remove_empty_below(one.root(), one, but);
+    if (one.has_step()) tidy_below(one.root(), one, but);
 }
 
 }  // namespace holdfast::checkpoint

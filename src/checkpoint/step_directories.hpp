@@ -8,7 +8,7 @@
 namespace holdfast::checkpoint {
 
 // Removes the empty ones of all steps but `but`: their checkpoints are not there any more, or are not to be seen. A program that goes on from the
-// last of its directories would choose one of those. What holds anything stays. No rank may be at work.
-void remove_empty_step_directories(const Patterns& patterns, std::optional<uint64_t> but);
+// last of its directories would choose one of those. What holds anything stays. Marks (directory_mark.hpp) go from all of them. No rank may be at work.
+void tidy_step_directories(const Patterns& patterns, std::optional<uint64_t> but);
 
 }  // namespace holdfast::checkpoint

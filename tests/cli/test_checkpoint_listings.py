@@ -277,6 +277,23 @@ class CheckpointListings(CheckpointTest):
         self.assertEqual(self.read("said").count("Directory not empty"), 1, "while a file in it is open to write")
         self.assertEqual((self.read("ck/1/a.0"), self.read("ck/1/head"), os.path.exists(self.path("ck/t"))), ("1\n", "head\n", False))
 
+    def test_what_a_program_removes_is_not_there_though_its_drained_files_are(self):
+        """Of the checkpoint that it has gone on from. Its user's files stay as they were."""
+        pattern = "ck/{step}/a.{rank}"
+        self.unseen_directory(pattern)
+        look = "for d in 1 2; do [ -d ck/$d ] && echo $d is there; done; ls ck"
+        makes = f"""{sys.executable} -c "import os; os.mkdir('ck/2')" 2>> said"""
+        said = self.run_job(f"""rm ck/2/a.0; [ -d ck/2 ] && ls -A ck/2 && echo empty; echo anew > ck/2/a.0; cat ck/2/a.0
+            rm -r ck/2; {look}; cd ck/2 2>> said; ls ck/2 2>> said; rmdir ck/2 2>> said; mv ck/2 ck/9 2>> said; [ -e ck/9 ] || echo not moved
+            {makes} && {look}; ls -A ck/2; {makes} || echo taken; rmdir ck/2; {look}; mkdir ck/t; echo other > ck/t/a.0; mv ck/t ck/2; {look}; ls -A ck/2; cat ck/2/a.0
+            rm -rf ck/2; mkdir -p ck/2; cp -r ck/2 ck/t2; mv ck/t2 ck/2; ls ck/2; rmdir ck/2/t2; rm -r ck/1 && {look}; mkdir ck/3; echo three > ck/3/a.0""",
+                            "--resume", "--drain", "none", pattern=pattern)
+        self.assertEqual(said.stdout, "empty\nanew\n1 is there\nnot moved\n1 is there\n2 is there\n2\ntaken\n1 is there\n1 is there\n2 is there\n2\na.0\nother\nt2\n2 is there\n2\n",
+                         said.stderr)
+        self.assertEqual((self.read("said").count("No such file or directory"), self.read("said").count("can't cd")), (3, 1), self.read("said"))
+        self.assertEqual((self.read("ck/1/a.0"), self.read("ck/2/a.0")), ("1\n", "2\n"))
+        self.assertEqual([os.listdir(self.path(f"ck/{step}")) for step in (1, 2)], [["a.0"]] * 2)
+
     def test_empty_directories_of_before_stay_for_a_new_job(self):
         for step in (1, 2, 3):
             os.makedirs(self.path("case", str(step)))

@@ -86,6 +86,16 @@ class Checkpoints {
   // The same of a directory there: it is another step's than the one that the attempt has begun with, and holds files of checkpoints, of which none is to be seen. A program
   // that goes on from the last of its directories would choose it. One that holds nothing may be the program's own.
   bool hides_directory(const Listing& listing, const std::string& name);
+  // Cheap: what is always so, or never, in an attempt.
+  bool may_have_unseen_directories() const;
+  // A directory (absolute) at a step's path is not there to the program, though it is to its user: it holds drained files alone of which none is to be seen, and the program has
+  // removed it, or it is of a later step than all that the program can know.
+  bool is_unseen_directory(const std::string& directory);
+  // The program makes such a one; Kind::exists where another rank has. It removes one in which it sees nothing; Kind::not_found where another rank has.
+  Status directory_is_made(const std::string& directory);
+  Status directory_is_removed(const std::string& directory);
+  // Nothing is left in it but what these two have noted: that has gone.
+  bool cleared_of_marks(const std::string& directory) const;
 
   // A new name in the node's own directory, which is seen by nobody.
   std::string scratch() const;

@@ -21,6 +21,7 @@
 #include "base/node_path.hpp"
 #include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
+#include "checkpoint/directory_mark.hpp"
 #include "checkpoint/ended.hpp"
 #include "checkpoint/parts.hpp"
 #include "checkpoint/roll.hpp"
@@ -116,6 +117,10 @@ struct Checkpoints::State {
   bool may_have_given_way(const File& file);
   Status remove_what_gave_way(const File& file);
   std::set<std::string> removed_unseen;  // by this process, of before its attempt: the second time it is not there
+  bool may_be_unseen(const std::string& directory, const checkpoint::PlainFiles::Shown& plain) const;
+  Result<std::set<std::string>> directories_seen();
+  bool may_have_unseen_directories() const;
+  checkpoint::DirectoryMark mark_of(const std::string& directory) const;
   Result<bool> is_outdated_at_its_path(const std::string& path, std::optional<uint32_t> dropped, bool asks_anew = true);
   void learn_of_removals(const std::optional<File>& file = {});  // of all
   Result<Sight> look_locked(const File& file, bool fetches = true);

@@ -27,7 +27,7 @@ Losses& of_this_process() {
   return *one;
 }
 
-std::atomic<bool> noted{false};
+std::atomic<bool> loss_noted{false};
 
 bool is_gone(const Loss& loss) {
   struct stat state;
@@ -40,23 +40,23 @@ void note_loss(const std::string& path, const Status& status) {
   Losses& here = of_this_process();
   std::lock_guard lock(here.mutex);
   if (std::any_of(here.all.begin(), here.all.end(), [&](const Loss& loss) { return loss.path == path; })) return;
-  noted = true;
+  loss_noted = true;
   here.all.push_back({path, status.sentence().empty() ? std::strerror(status.to_errno()) : status.sentence()});
 }
 
-bool any_loss() { return noted.load(std::memory_order_relaxed); }
+bool any_loss() { return loss_noted.load(std::memory_order_relaxed); }
 
 std::vector<Loss> take_losses() {
   Losses& here = of_this_process();
   std::lock_guard lock(here.mutex);
-  noted = false;
+  loss_noted = false;
   std::vector<Loss> taken = std::exchange(here.all, {});
   std::erase_if(taken, is_gone);
   return taken;
 }
 
 void forget_losses() {
-  noted = false;
+  loss_noted = false;
   of_this_process().all.clear();
 }
 

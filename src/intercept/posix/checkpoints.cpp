@@ -9,6 +9,7 @@
 #include "catalog/user_files.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/listings.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
@@ -159,6 +160,7 @@ std::string with_own_size(const Checkpoints::File& file, const Checkpoints::Sigh
 template <class Look>
 SeenAt see(int directory, const char* path, bool follow, Look look) {
   const auto file = checkpoint_at(directory, path, follow);
+  if (!file && is_unseen_directory(directory, path)) return errno = ENOENT, SeenAt{false, ""};
   if (!file) return {};
   const OurCode ours_now;
   const auto sight = look(*Checkpoints::of_process(settings()), *file);

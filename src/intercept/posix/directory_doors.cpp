@@ -184,7 +184,7 @@ HF_DOOR DIR* opendir(const char* path) {
   (void)checkpoints();
   holdfast::redundant::Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
-    return real().opendir(path);
+    return is_unseen_directory(AT_FDCWD, path) ? (errno = ENOENT, nullptr) : real().opendir(path);
   const OurCode ours_now;
   const std::string name = name_asked(*replica, AT_FDCWD, path);
   DIR* const opened = real().opendir(path);

@@ -1,6 +1,7 @@
 #include "intercept/posix/listings.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/raw_syscalls.hpp"
 #include "catalog/user_files.hpp"
@@ -180,6 +182,49 @@ bool hides(const Checkpoints::Listing& listing, const std::string& name) {
   const OurCode ours_now;
   const KeepErrno keep;
   return all->hides(listing, name) || all->hides_directory(listing, name);
+}
+
+namespace {
+
+// Where it may be one that is not seen: the process's, and its path. In our own code none is.
+std::pair<Checkpoints*, std::string> with_directories(int directory, const char* path) {
+  Checkpoints* const all = path && *path && inside == 0 ? checkpoints() : nullptr;
+  if (!all || !all->may_have_unseen_directories()) return {nullptr, ""};
+  const KeepErrno keep;
+  const OurCode ours_now;
+  struct stat there;
+  if (raw::fstatat(directory, path, &there, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(there.st_mode)) return {nullptr, ""};
+  return {all, catalog::absolute_path(full_path(directory, path))};
+}
+
+int answer_of(const Status& status) { return status.ok() ? 0 : (errno = status.to_errno(), -1); }
+
+}  // namespace
+
+bool is_unseen_directory(int directory, const char* path) {
+  const auto [all, full] = with_directories(directory, path);
+  const KeepErrno keep;
+  const OurCode ours_now;
+  return all && all->is_unseen_directory(full);
+}
+
+int make_unseen_directory(int directory, const char* path) {
+  const auto [all, full] = with_directories(directory, path);
+  const OurCode ours_now;
+  return all ? answer_of(all->directory_is_made(full)) : (errno = EEXIST, -1);
+}
+
+int remove_unseen_directory(int directory, const char* path) {
+  const auto [all, full] = with_directories(directory, path);
+  const OurCode ours_now;
+  return all ? answer_of(all->directory_is_removed(full)) : 0;
+}
+
+bool cleared_of_marks(int directory, const char* path) {
+  const auto [all, full] = with_directories(directory, path);
+  const KeepErrno keep;
+  const OurCode ours_now;
+  return all && all->cleared_of_marks(full);
 }
 
 std::vector<std::string> plain_files_named_so(int directory, const char* path) {

@@ -58,6 +58,13 @@ bool hides(const Checkpoints::Listing& listing, const std::string& name);
 bool holds_checkpoints(int directory, const char* path);
 // Whether there is something in a directory, and the program sees nothing of that: plain files of checkpoints that its attempt does not see.
 bool shows_nothing(int directory, const char* path);
+// A step's directory there is none to the program (Checkpoints::is_unseen_directory).
+bool is_unseen_directory(int directory, const char* path);
+// Whether making it, or its removal, has been noted: 0, or -1 and errno.
+int make_unseen_directory(int directory, const char* path);
+int remove_unseen_directory(int directory, const char* path);
+// Nothing was left in it but such notes.
+bool cleared_of_marks(int directory, const char* path);
 // Files that lie in a directory natively, or below it, and have a checkpoint's name there. In the order of their paths.
 std::vector<std::string> plain_files_named_so(int directory, const char* path);
 

@@ -123,7 +123,8 @@ template <class Native>
 int remove_directory_as_seen(int directory, const char* path, Native native) {
   const int result = remove_directory(directory, path, native);
   if (result == 0 || inside > 0 || (errno != ENOTEMPTY && errno != EEXIST)) return result;
-  return shows_nothing(directory, path) ? 0 : result;
+  if (cleared_of_marks(directory, path)) return native();
+  return shows_nothing(directory, path) ? remove_unseen_directory(directory, path) : result;
 }
 
 bool is_there(int directory, const char* path) {
@@ -323,15 +324,17 @@ bool any_open_to_write_in(const std::string& directory) {
 }
 
 // To the program the directory that has the new name already is empty. What its user has there stays, as a removal leaves it; what is renamed comes beside it, each file by
-// its own name. Replicas find different things where they look at different times, and do not do that.
-bool may_come_beside_unseen(int from_directory, const char* from, int to_directory, const char* to) {
-  if (errno != ENOTEMPTY && errno != EEXIST) return false;
+// its own name. Replicas find different things where they look at different times, and do not do that. `mv` asks for a new name first, and moves into a directory that has it.
+bool may_come_beside_unseen(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {
+  if ((errno != ENOTEMPTY && errno != EEXIST) || (flags & ~unsigned(RENAME_NOREPLACE))) return false;
   const KeepErrno keep;
+  if (flags && !is_unseen_directory(to_directory, to)) return false;
   if (!checkpoints() || holdfast::redundant::Replica::now() || !is_directory(from_directory, from)) return false;
   return shows_nothing(to_directory, to) && !any_open_to_write_in(full_path(from_directory, from));
 }
 
 int come_beside_unseen(const std::string& from, const std::string& to) {
+  if (is_unseen_directory(AT_FDCWD, to.c_str())) (void)make_unseen_directory(AT_FDCWD, to.c_str());
   for (const std::string& name : names_seen_in(from))
     if (rename((from + "/" + name).c_str(), (to + "/" + name).c_str()) != 0) return -1;  // by the doors, as all here
   return rmdir(from.c_str());
@@ -340,6 +343,7 @@ int come_beside_unseen(const std::string& from, const std::string& to) {
 template <class Native>
 int rename_this(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
   if (inside > 0 || !from || !to) return native();
+  if (is_unseen_directory(from_directory, from)) return errno = ENOENT, -1;
   if (renames_link(from_directory, from, to_directory, to, flags)) {
     if (make_way_for_link(to_directory, to, flags) != 0) return -1;
   } else if (const auto renamed = rename_checkpoint(from_directory, from, to_directory, to, flags)) {
@@ -360,7 +364,7 @@ int rename_this(int from_directory, const char* from, int to_directory, const ch
   };
   const int result = change_as_one(Call::rename, from_directory, from, to_directory, to, rename);
   if (result == 0) take_files_of(from_directory, from, to_directory, to);
-  if (result == 0 || flags || !may_come_beside_unseen(from_directory, from, to_directory, to)) return result;
+  if (result == 0 || !may_come_beside_unseen(from_directory, from, to_directory, to, flags)) return result;
   return come_beside_unseen(full_path(from_directory, from), full_path(to_directory, to));
 }
 
@@ -429,9 +433,12 @@ int make_new(Call call, int directory, const char* path, const char* other, Nati
   return as_one(call, directory, path, other, EEXIST, native);
 }
 
+// One that is there, and is not seen, is made by a note in it.
 template <class Native>
 int make_directory(int directory, const char* path, Native native) {
-  return make_new(Call::make_directory, directory, path, "", native);
+  const int result = make_new(Call::make_directory, directory, path, "", native);
+  if (result == 0 || errno != EEXIST || !is_unseen_directory(directory, path)) return result;
+  return make_unseen_directory(directory, path);
 }
 
 // It has no content of its own.
@@ -477,6 +484,7 @@ HF_DOOR int symlink(const char* target, const char* path) noexcept {
 }
 HF_DOOR int chdir(const char* path) noexcept {
   HF_ALIKE(AT_FDCWD, path);
+  if (is_unseen_directory(AT_FDCWD, path)) return errno = ENOENT, -1;
   return real().chdir(path);
 }
 

@@ -16,6 +16,7 @@
 #include "intercept/posix/copies.hpp"
 #include "intercept/posix/decided.hpp"
 #include "intercept/posix/descriptor_names.hpp"
+#include "intercept/posix/listings.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/open.hpp"
 #include "intercept/posix/paths.hpp"
@@ -300,6 +301,7 @@ bool may_be_opened(int directory, const char* path, int flags) {
 // Of an entry or a directory. A checkpoint's own file is not at its path.
 template <class OpenNative>
 int open_entry(int directory, const char* path, int flags, OpenNative open_native) {
+  if (is_unseen_directory(directory, path)) return errno = ENOENT, -1;
   const int fd = open_native();
   if (fd >= 0 || errno != ENOENT) return fd;
   const SeenAt seen = see_checkpoint(directory, path, !(flags & O_NOFOLLOW));
