@@ -281,6 +281,21 @@ class CheckpointDrains(CheckpointTest):
         self.assertIn("checkpoint 2 is not drained, for the program has removed or renamed a file of it\n", done.stderr)
         self.assertIn(f"checkpoint 3 {newer}cur.0)", done.stderr)
 
+    def test_what_some_ranks_alone_have_written_again_is_drained_with_the_rest(self):
+        """Rank 0 is done when rank 1 dies. Each updates its file in place, and natively the last states stand at their paths."""
+        update = f"""{sys.executable} -c "import sys; f = open('ck/state.' + sys.argv[1], 'r+'); f.write(sys.argv[2]); f.close()" $RANK"""
+        script = f"""[ -e ck/state.$RANK ] || echo 0 > ck/state.$RANK
+            if [ $RANK = 0 ]; then [ -e tried ] || for n in 1 2 3; do {update} $n; done; touch done.0; exit 0; fi
+            n=$(cat ck/state.1); echo began $(cat ck/state.0) $n >> began; while [ $n -lt 3 ]; do n=$((n + 1)); {update} $n
+              [ $n = 2 ] && [ ! -e tried ] && touch tried && until [ -e done.0 ]; do sleep 0.1; done && {self.until('1 *whole')} && sleep 1 && kill -9 $$; done; :"""
+        job = {"pattern": "ck/state.{rank}", "ranks": 2, "nodes": 3, "scheme": "rs:2+1", "at_once": True}
+        done = self.run_job(script, "--restarts", "1", **job)
+        self.assertEqual(self.read("began").splitlines()[-1], "began 3 2", "what it went on from")
+        self.assertIn("of the 2 files of checkpoint 1 1 was written again by ranks that have ended well; all of them are drained as they are now", done.stderr)
+        self.assertEqual([self.read(f"ck/state.{rank}") for rank in (0, 1)], ["3\n", "3\n"])
+        self.run_job("cat ck/state.$RANK > again.$RANK", "--resume", **job)
+        self.assertEqual([self.read(f"again.{rank}") for rank in (0, 1)], ["3\n", "3\n"])
+
     def test_what_is_removed_for_a_newer_one_serves_until_that_is_whole(self):
         self.run_job(f"""[ -e tried ] && cat ck/ck.1.0 > got && exit 0
             touch tried; echo one > ck/ck.1.0; {self.until('1 *whole')}; exec 3> ck/ck.2.0; rm ck/ck.1.0; kill -9 $$""", "--restarts", "1", nodes=3, scheme="rs:2+1")

@@ -21,6 +21,7 @@
 #include "checkpoint/attempt.hpp"
 #include "checkpoint/ended.hpp"
 #include "checkpoint/given_up.hpp"
+#include "checkpoint/left_by_program.hpp"
 #include "checkpoint/leftovers.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/roll.hpp"
@@ -54,6 +55,7 @@
 namespace holdfast::cli {
 
 using checkpoint::Checkpoint;
+using checkpoint::left_by_program;
 using checkpoint::LocalEntry;
 using checkpoint::Run;
 using checkpoint::Standing;
@@ -507,11 +509,13 @@ class Attempts {
     }
     say_what_is_there(newest);
     // What an attempt has removed that was killed then the last one has gone on from.
-    const bool drained =
-        drain_last(*survey, [own = of_this_attempt(*survey)](const Checkpoint& one) { return one.removed.empty() && !was_removed(one, own); });
+    const auto is_meant = [own = of_this_attempt(*survey)](const Checkpoint& one) { return one.removed.empty() && !was_removed(one, own); };
+    const auto changed = newest && left.empty() ? left_by_program(survey->checkpoints, run_, *newest) : std::nullopt;
+    const bool is_changed = changed && drainer_.drains() && is_meant(*changed);
+    const bool drained = is_changed ? drain_changed(*changed, *newest, *survey) : drain_last(*survey, is_meant);
     if (drained && newest) clear_paths(*survey, *newest);
     remove_directories_of_others(newest, *survey);
-    if (newest) say_what_is_newer(*survey, run_, *newest, left, settings_);
+    if (newest && !is_changed) say_what_is_newer(*survey, run_, *newest, left, settings_);
     const auto lost = lost_at_end(*survey);
     if (lost) say("holdfast: the program has ended well, and {} cannot be read: {}\n", lost->name, lost->why);
     if (const auto unseen = unseen_on(*survey, newest); !unseen.empty()) {
@@ -649,11 +653,24 @@ class Attempts {
     if (const Checkpoint* const newest = last ? nullptr : newest_whole(survey.checkpoints, run_.id); newest && !newest->are_singles)
       say("holdfast: {} is not drained, for the program has removed or renamed a file of it\n", name_of(*newest));
     if (!last) return true;
-    if (!drainer_.drain_last(*last, survey)) return false;
+    return drain_this(*last, survey);
+  }
+
+  bool drain_this(const Checkpoint& one, const Survey& survey) {
+    if (!drainer_.drain_last(one, survey)) return false;
     // The survey is of before, and another machine's clock may say that these files are older than the run.
-    for (const auto& [place, file] : last->files)
+    for (const auto& [place, file] : one.files)
       if (drainer_.drains()) kept_.insert(file.version.file);
     return true;
+  }
+
+  // No rank has died since it was written, so what is of two attempts is of one time.
+  bool drain_changed(const Checkpoint& changed, const Checkpoint& begun, const Survey& survey) {
+    const auto count =
+        std::count_if(changed.files.begin(), changed.files.end(), [&](const auto& file) { return file.second.version.attempt == run_.attempt; });
+    say("holdfast: of the {} of checkpoint {} {} written again by ranks that have ended well; all of them are drained as they are now\n",
+        plural(begun.files.size(), "file"), begun.step, count == 1 ? "1 was" : fmt::format("{} were", count));
+    return drain_this(changed, survey);
   }
 
   void say_what_is_there(const Checkpoint* newest) const {
