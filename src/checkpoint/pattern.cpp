@@ -80,8 +80,9 @@ Status Pattern::check(int steps, int ranks) const {
     return bad("a {step} must stand in it: nothing else says when all ranks are done with a file that they write together");
   if (is_open_ && steps == 0 && ranks > 0)
     return bad("where a wildcard stands beside a {rank} there must be a {step}, too: nothing else says which files belong together");
+  const auto is_field = [](const Piece& piece) { return piece.form == Form::step || piece.form == Form::rank; };
   for (size_t i = 1; i < pieces_.size(); ++i)
-    if (pieces_[i].form != Form::literal && pieces_[i - 1].form != Form::literal)
+    if (pieces_[i].form != Form::literal && pieces_[i - 1].form != Form::literal && (is_field(pieces_[i]) || is_field(pieces_[i - 1])))
       return bad("between two fields, or a field and a wildcard, there must be something that is no digit");
   return {};
 }

@@ -152,12 +152,23 @@ std::set<std::string> digits_of_files(const OfStep& all, const std::string& what
   return files;
 }
 
+// Such a one is listed, too.
+bool is_drained(const std::string& step, const Survey& survey) {
+  return std::any_of(survey.drained.begin(), survey.drained.end(),
+                     [&](const checkpoint::DrainedCheckpoint& one) { return !one.are_singles && std::to_string(one.step) == step; });
+}
+
 }  // namespace
 
 int drop(const OfStep& all, const std::string& step, const Survey& survey, const Settings& settings, bool json) {
   const auto live = live_runs();
   if (Status free = check_nobody_needs(all, step, live); !free) return fail(free);
   const uint64_t dropped = count_files(all);
+  if (dropped == 0 && is_drained(step, survey))
+    return fail(
+        Status(Kind::not_found, fmt::format("checkpoint {} is drained: it is plain at its paths, and the nodes keep nothing of it; remove its files "
+                                            "to be rid of it",
+                                            step)));
   if (dropped == 0) return fail(Status(Kind::not_found, none_is_meant(step)));
   std::set<std::string> away, stores;
   for (const catalog::FoundVersion& one : all.versions) {

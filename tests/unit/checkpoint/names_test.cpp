@@ -110,6 +110,9 @@ TEST(CheckpointPattern, takes_wildcards_as_a_shell_does) {
   EXPECT_EQ(parts.match("/run/ck/30/part-7"), (Named{30, 0}));
   EXPECT_TRUE(parts.may_be("part-7"));
   EXPECT_FALSE(parts.may_be("whole"));
+  const Pattern two = pattern("/run/??.d?*");
+  for (const char* one : {"/run/ab.da", "/run/ab.dat"}) EXPECT_TRUE(two.match(one)) << one;
+  for (const char* other : {"/run/a.da", "/run/abc.da", "/run/ab.d", "/run/.b.da"}) EXPECT_FALSE(two.match(other)) << other;
   const Pattern deep = pattern("/run/*/ck.{step}.?");
   EXPECT_EQ(deep.match("/run/a/ck.3.x"), (Named{3, 0}));
   for (const char* other : {"/run/a/b/ck.3.x", "/run/a/ck.3.xy", "/run/a/ck.3.", "/run/.a/ck.3.x"}) EXPECT_FALSE(deep.match(other)) << other;
