@@ -15,6 +15,14 @@ from command import BINARY, LOSE_AGENT
 
 
 class Checkpoints(CheckpointTest):
+    def test_a_database_whose_journal_is_no_checkpoint_is_named_once(self):
+        """SQLite applies a journal that it finds, whatever time it is of."""
+        write = "echo 1 > ck/db.0; for i in 1 2; do echo 2 > ck/db.0-journal; rm ck/db.0-journal; echo 3 > ck/other-journal; done"
+        said = self.run_job(write, pattern="ck/db.{rank}", nodes=3, scheme="rs:2+1").stderr
+        self.assertEqual(said.count("it is a checkpoint, and its journal, db.0-journal, is none"), 1, said)
+        self.assertIn(f"as --checkpoint '{self.path('ck')}/*'", said)
+        self.assertNotIn("journal", self.run_job(write, pattern="ck/*", nodes=3, scheme="rs:2+1").stderr)
+
     def test_what_a_program_writes_becomes_a_checkpoint_on_the_nodes(self):
         done = self.run_job("head -c 300000 /dev/urandom > ck/ck.10.$RANK; cp ck/ck.10.$RANK plain.$RANK; ls -l ck/ck.10.$RANK > seen.$RANK", "--drain", "none", ranks=3)
         self.assertIn("checkpoint 10 is whole (3 files", done.stderr)

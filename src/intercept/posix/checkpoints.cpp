@@ -1,7 +1,11 @@
 #include "intercept/posix/checkpoints.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <string_view>
+
+#include <fmt/format.h>
 
 #include "base/ending.hpp"
 #include "base/in_mpi.hpp"
@@ -72,6 +76,20 @@ bool is_no_file(int directory, const char* path, int flags, bool one_of_many) {
   return S_ISDIR(state.st_mode) ? one_of_many : !S_ISREG(state.st_mode) && !S_ISLNK(state.st_mode);
 }
 
+// SQLite puts a journal beside its database, and takes one that it finds for the database's own. Of another time it makes a mixture that no check finds.
+void say_of_journal(int directory, const char* path) {
+  static std::atomic<bool> said{false};
+  const std::string_view name = path ? path : "";
+  const std::string_view end = name.ends_with("-journal") ? "-journal" : name.ends_with("-wal") ? "-wal" : "";
+  if (end.empty() || said.load(std::memory_order_relaxed)) return;
+  const auto database = checkpoint_at(directory, std::string(name.substr(0, name.size() - end.size())).c_str());
+  if (!database || said.exchange(true)) return;
+  complain(database->path,
+           fmt::format("it is a checkpoint, and its journal, {}, is none: after a restart they may be of different times; name both by a "
+                       "pattern without {{step}} and {{rank}}, as --checkpoint '{}/*'",
+                       catalog::name_of(std::string(name)), catalog::parent_of(database->path)));
+}
+
 // Nothing where it is not being written.
 std::optional<int> open_shared_to_read(int directory, const char* path, int flags, bool follow) {
   const auto file = checkpoint_at(directory, path, follow);
@@ -130,6 +148,7 @@ std::optional<int> open_checkpoint(int directory, const char* path, int flags, m
   }
   const auto file = checkpoint_at(directory, path, follow);
   if (!file) {
+    if (flags & O_CREAT) say_of_journal(directory, path);
     const std::string read = checkpoint_read_by(number_named(path));
     return read.empty() ? std::nullopt : open_checkpoint(AT_FDCWD, read.c_str(), flags, mode);
   }
