@@ -510,7 +510,8 @@ class Attempts {
     say_what_is_there(newest);
     // What an attempt has removed that was killed then the last one has gone on from.
     const auto is_meant = [own = of_this_attempt(*survey)](const Checkpoint& one) { return one.removed.empty() && !was_removed(one, own); };
-    const auto changed = newest && left.empty() ? left_by_program(survey->checkpoints, run_, *newest) : std::nullopt;
+    const bool sees_all = newest && left.empty() && unseen_on(*survey, newest).empty();
+    const auto changed = sees_all ? left_by_program(survey->checkpoints, run_, *newest) : std::nullopt;
     const bool is_changed = changed && drainer_.drains() && is_meant(*changed);
     const bool drained = is_changed ? drain_changed(*changed, *newest, *survey) : drain_last(*survey, is_meant);
     if (drained && newest) clear_paths(*survey, *newest);
