@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/drained.hpp"
 #include "checkpoint/half_written.hpp"
 #include "checkpoint/singles.hpp"
 
@@ -497,7 +498,7 @@ std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found) {
     sort_as_written(begin, end);
     begin = end;
   }
-  mark_half_written(all);
+  mark_half_written(all, {});  // of what is drained versions say nothing
   mark_emptied(all);
   return all;
 }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/drained.hpp"
 #include "checkpoint/survey.hpp"
 
 namespace holdfast::checkpoint {
@@ -76,9 +77,15 @@ void mark(Checkpoint& one, const Lasts& lasts, const Usual& usual) {
   }
 }
 
+bool any_before(const Checkpoint& one, const std::vector<DrainedCheckpoint>& drained) {
+  return std::any_of(drained.begin(), drained.end(), [&](const DrainedCheckpoint& other) {
+    return other.run == one.run && !other.are_singles && is_before(other.ages(), one.ages());
+  });
+}
+
 }  // namespace
 
-void mark_half_written(List& all) {
+void mark_half_written(List& all, const std::vector<DrainedCheckpoint>& drained) {
   std::string run;
   Usual usual;
   bool any_whole = false;
@@ -88,7 +95,7 @@ void mark_half_written(List& all) {
     if (run != begin->run) run = begin->run, usual = Usual(), any_whole = false;
     const Lasts lasts = last_versions(begin, end);
     for (auto one = begin; one != end; ++one) {
-      if (any_whole && is_judged(*one)) mark(*one, lasts, usual);
+      if (is_judged(*one) && (any_whole || any_before(*one, drained))) mark(*one, lasts, usual);
       any_whole |= !one->are_singles && one->whole();
     }
     usual.remember(lasts);

@@ -23,9 +23,10 @@ uint32_t fewest_after(const Last& last, uint64_t step) {
 }
 
 // Marks what may be so: a file that was closed fewer times than the last version in its place says of those before it in their attempt. Of the first one of an attempt the
-// last attempt speaks that had as many files. Only where something older is whole: else it may be all that there is.
+// last attempt speaks that had as many files. Only where something older is whole, or is one of the `drained` ones: else it may be all that there is.
 // `all`: in their order, of all runs.
-void mark_half_written(std::vector<Checkpoint>& all);
+struct DrainedCheckpoint;
+void mark_half_written(std::vector<Checkpoint>& all, const std::vector<DrainedCheckpoint>& drained);
 
 // Attempts whose program has ended well have closed their files as often as they meant to. By run. Not where a later close of a file lies on its node still, or failed.
 struct LocalEntry;

@@ -170,6 +170,7 @@ void tell_checkpoints(Survey& survey, const std::set<std::string>& damaged) {
   auto all = protected_of(survey.versions, damaged);
   survey.removed = take_removed(all, survey.local);
   survey.checkpoints = checkpoints_of(all);
+  mark_half_written(survey.checkpoints, survey.drained);
   unmark_ended_well(survey.checkpoints, survey.ended_well, survey.local);
   take_plain(survey.checkpoints, survey.drained, survey.local);
   mark_torn_updates(survey.checkpoints, survey.local, survey.drained);

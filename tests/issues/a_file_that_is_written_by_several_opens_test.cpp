@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint/attempt.hpp"
+#include "checkpoint/drained.hpp"
 #include "checkpoint/half_written.hpp"
 #include "checkpoint/roll.hpp"
 #include "checkpoint/updates.hpp"
@@ -139,6 +140,26 @@ TEST(SeveralOpens, where_nothing_older_is_whole_it_is_taken) {
   for (Protected& one : found)
     if (one.version.step == 10) one.readable = false;
   EXPECT_EQ(newest(found), 20u);
+}
+
+// The nodes of the one before were lost, more than its scheme bears, and it stands at its paths.
+TEST(SeveralOpens, where_something_older_is_drained_it_is_not) {
+  std::vector<Protected> found;
+  add(found, 1, 10, 1, {2, 2});
+  add(found, 1, 20, 2, {1, 1});
+  std::erase_if(found, [](const Protected& one) { return one.version.step == 10; });
+  DrainedCheckpoint drained;
+  drained.run = run, drained.attempt = 1, drained.step = 10, drained.files.resize(2);
+  const auto newest_beside = [&](const DrainedCheckpoint& older) {
+    auto all = checkpoints_of(found);
+    mark_half_written(all, {older});
+    return newest_whole(all, run) != nullptr;
+  };
+  EXPECT_FALSE(newest_beside(drained));
+  drained.step = 30;
+  EXPECT_TRUE(newest_beside(drained)) << "it is newer";
+  drained.step = 10, drained.run = "fedcba9876543210";
+  EXPECT_TRUE(newest_beside(drained)) << "it is another run's";
 }
 
 TEST(SeveralOpens, the_next_attempts_first_one_is_compared_with_what_was_there_before) {
