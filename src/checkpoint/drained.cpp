@@ -145,7 +145,7 @@ Result<DrainedCheckpoint> record_of_files(const std::vector<layout::Manifest>& f
     if (!state) return state.status();
     drained.run = version.run;
     drained.attempt = drained.files.empty() ? version.attempt : std::max(drained.attempt, version.attempt);
-    drained.step = version.step;
+    drained.step = std::max(drained.step, version.step);
     drained.are_singles = version.is_single();
     drained.files.push_back({version.rank, state->path_state(), version.file, version_drained(version)});
     if (!placed) drained.files.back().state.change_ns = -std::max<int64_t>(state->modified_ns, 1);

@@ -4,16 +4,6 @@
 
 namespace holdfast::checkpoint {
 
-namespace {
-
-// By their paths: what is updated in place keeps its place, and what is truncated is of the next checkpoint.
-Protected* file_at(Checkpoint& one, const std::string& path) {
-  const auto found = std::find_if(one.files.begin(), one.files.end(), [&](const auto& file) { return file.second.version.file == path; });
-  return found == one.files.end() ? nullptr : &found->second;
-}
-
-}  // namespace
-
 std::optional<Checkpoint> left_by_program(const std::vector<Checkpoint>& all, const Run& run, const Checkpoint& begun) {
   const bool is_from = run.from && !run.from->drained && begun.run == run.id && begun.attempt == run.from->attempt && begun.step == run.from->step;
   if (!is_from || begun.writers > 0 || begun.are_singles || !begun.whole()) return {};
@@ -23,10 +13,11 @@ std::optional<Checkpoint> left_by_program(const std::vector<Checkpoint>& all, co
   for (const Checkpoint& one : all) {  // in the order in which they were written
     if (one.run != run.id || one.attempt != run.attempt) continue;
     for (const auto& [place, file] : one.files) {
-      Protected* const older = file_at(left, file.version.file);
+      // By its path: what is updated in place keeps its place, and what is truncated is of the next checkpoint.
+      const Protected* const older = begun.file_at(file.version.file);
       if (!older) continue;
       if (!file.readable || !one.rivals.empty() || !one.torn_update.empty()) return {};
-      *older = file;
+      left.files.at(FilePlace(older->version)) = file;
       left.step = std::max(left.step, file.version.step);
       any = true;
     }

@@ -295,6 +295,9 @@ class CheckpointDrains(CheckpointTest):
         self.assertEqual([self.read(f"ck/state.{rank}") for rank in (0, 1)], ["3\n", "3\n"])
         self.run_job("cat ck/state.$RANK > again.$RANK", "--resume", **job)
         self.assertEqual([self.read(f"again.{rank}") for rank in (0, 1)], ["3\n", "3\n"])
+        self.assertEqual([self.read(f"ck/state.{rank}") for rank in (0, 1)], ["3\n", "3\n"], "what is older on the nodes does not take their places")
+        self.run_job("exit 3", "--resume", **{**job, "at_once": False}, expect=3)
+        self.assertEqual([self.read(f"ck/state.{rank}") for rank in (0, 1)], ["3\n", "3\n"])
 
     def test_what_is_removed_for_a_newer_one_serves_until_that_is_whole(self):
         self.run_job(f"""[ -e tried ] && cat ck/ck.1.0 > got && exit 0

@@ -516,7 +516,7 @@ class Attempts {
     const bool drained = is_changed ? drain_changed(*changed, *newest, *survey) : drain_last(*survey, is_meant);
     if (drained && newest) clear_paths(*survey, *newest);
     remove_directories_of_others(newest, *survey);
-    if (newest && !is_changed) say_what_is_newer(*survey, run_, *newest, left, settings_);
+    if (newest) say_what_is_newer(*survey, run_, is_changed ? *changed : *newest, left, settings_);
     const auto lost = lost_at_end(*survey);
     if (lost) say("holdfast: the program has ended well, and {} cannot be read: {}\n", lost->name, lost->why);
     if (const auto unseen = unseen_on(*survey, newest); !unseen.empty()) {
@@ -651,11 +651,15 @@ class Attempts {
     const Checkpoint* last = nullptr;
     for (const Checkpoint& one : survey.checkpoints)
       if (one.run == run_.id && one.whole() && is_meant(one)) last = &one;  // in their order
-    if (const Checkpoint* const newest = last ? nullptr : newest_whole(survey.checkpoints, run_.id); newest && !newest->are_singles)
-      say("holdfast: {} is not drained, for the program has removed or renamed a file of it\n", name_of(*newest));
-    if (!last) return true;
-    return drain_this(*last, survey);
+    const Checkpoint* const newest = last ? last : newest_whole(survey.checkpoints, run_.id);
+    if (!newest || stands_before_plain_beginning(*newest)) return true;
+    if (last) return drain_this(*last, survey);
+    if (!newest->are_singles) say("holdfast: {} is not drained, for the program has removed or renamed a file of it\n", name_of(*newest));
+    return true;
   }
+
+  // What the attempt has begun with stands at its paths, and an older one may have files of the same names.
+  bool stands_before_plain_beginning(const Checkpoint& one) const { return run_.from && run_.from->drained && is_before(one.age(), begun_); }
 
   bool drain_this(const Checkpoint& one, const Survey& survey) {
     if (!drainer_.drain_last(one, survey)) return false;

@@ -49,7 +49,12 @@ void say_what_is_newer(const checkpoint::Survey& survey, const checkpoint::Run& 
     if (one.run == run.id && one.attempt == run.attempt && is_before(newest.age(), one.age()) && one.rivals.empty() && !one.has_all() &&
         !one.is_emptied)
       last = &one;
-  if (!last || last->files.empty() || said.contains(last->step) || was_removed(*last, survey.local)) return;
+  const auto is_of_newest = [&](const auto& file) {
+    const checkpoint::Protected* const other = newest.file_at(file.second.version.file);
+    return other && other->file_id == file.second.file_id;
+  };
+  if (!last || std::all_of(last->files.begin(), last->files.end(), is_of_newest) || said.contains(last->step) || was_removed(*last, survey.local))
+    return;
   const auto patterns = checkpoint::Patterns::resolve(settings.checkpoint, settings.complete);
   const bool are_counted = patterns && !patterns->have_step() && patterns->all().size() > 1;
   say("holdfast: checkpoint {} is newer and not whole, so it is not at its paths: of its {} {} {} protected (the first is {}){}\n", last->step,
