@@ -294,6 +294,28 @@ class CheckpointListings(CheckpointTest):
         self.assertEqual((self.read("ck/1/a.0"), self.read("ck/2/a.0")), ("1\n", "2\n"))
         self.assertEqual([os.listdir(self.path(f"ck/{step}")) for step in (1, 2)], [["a.0"]] * 2)
 
+    def test_notes_of_removed_directories_are_in_those_of_steps_alone(self):
+        """The directory above them holds nothing that is seen, either. It is nobody's note who removes that one, and those of a job that was killed are no matter of the next one."""
+        pattern = "ck/{step}/a.{rank}"
+        self.unseen_directory(pattern)
+        said = self.run_job("rm -r ck/2; rmdir ck; rmdir ck; ls -A ck; mkdir ck/3; echo three > ck/3/a.0", "--resume", "--drain", "none", pattern=pattern)
+        self.assertEqual((said.stdout, sorted(os.listdir(self.path("ck")))), ("", ["1", "2", "3"]), said.stderr)
+        os.makedirs(self.path("ck/4"))
+        for step in (2, 4):
+            with open(self.path(f"ck/{step}/.holdfast-removed-0123456789abcdef.1"), "w"):
+                pass
+        said = self.run_job("ls -A ck/2; rm -r ck/2 ck/4; mkdir ck/2 && echo made; echo two > ck/2/a.0", "--drain", "none", pattern=pattern)
+        self.assertEqual((said.stdout, os.listdir(self.path("ck/2"))), ("a.0\nmade\n", []), said.stderr)
+
+    def test_a_directory_below_a_steps_own_is_not_there_either(self):
+        pattern = "ck/{step}/sub/a.{rank}"
+        for step, more in ((1, ()), (2, ("--resume",))):
+            self.run_job(f"mkdir -p ck/{step}/sub; echo {step} > ck/{step}/sub/a.0", *more, pattern=pattern)
+        said = self.run_job("""rm -r ck/2; [ -e ck/2 ] || echo gone; mkdir ck/2; ls -A ck/2; [ -e ck/2/sub ] || echo empty; rm -r ck/2; mkdir -p ck/2/sub; ls -A ck/2
+            rm -r ck/2; rmdir ck/2 2>> said || echo twice; mkdir -p ck/3/sub; echo three > ck/3/sub/a.0""", "--resume", "--drain", "none", pattern=pattern)
+        self.assertEqual(said.stdout, "gone\nempty\nsub\ntwice\n", said.stderr)
+        self.assertEqual((self.read("ck/2/sub/a.0"), os.listdir(self.path("ck/2"))), ("2\n", ["sub"]))
+
     def test_empty_directories_of_before_stay_for_a_new_job(self):
         for step in (1, 2, 3):
             os.makedirs(self.path("case", str(step)))

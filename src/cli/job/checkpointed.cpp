@@ -182,9 +182,10 @@ class Attempts {
     drop_removed_singles(*survey, run_, settings_);
     see_program();
     look_at_nodes(*survey);
+    if (goes_on) make_directories(*survey);
+    // Those of before stay for a new job: its program knows them.
+    tidy_directories([&](uint64_t step) { return goes_on && !is_new && !(run_.from && run_.from->step == step); });
     if (!goes_on) return {};
-    make_directories(*survey);
-    if (!is_new) tidy_directories(run_.from ? std::optional(run_.from->step) : std::nullopt);
     checkpoint::note_beginning(*survey, run_, settings_.deadline_ms);
     HF_TRY(check_unreadable(*survey));
     checkpoint::forget_unneeded(*survey, run_.id, run_.attempt, begun_, settings_);
@@ -299,9 +300,9 @@ class Attempts {
   }
 
   // What lies in them is not to be seen from here on, or is no more.
-  void tidy_directories(std::optional<uint64_t> but) const {
+  void tidy_directories(const checkpoint::MayGo& may_go) const {
     if (const auto patterns = checkpoint::Patterns::resolve(settings_.checkpoint, settings_.complete))
-      checkpoint::tidy_step_directories(*patterns, but);
+      checkpoint::tidy_step_directories(*patterns, may_go);
   }
 
   std::vector<LocalEntry> of_this_attempt(const Survey& survey) const {
@@ -313,9 +314,9 @@ class Attempts {
 
   // Also where none is whole: the next job begins from the start, and its program would go on from one of these. A job that has written nothing has made none.
   void remove_directories_of_others(const Checkpoint* newest, const Survey& survey) const {
-    if (newest) return tidy_directories(newest->step);
     const auto is_own = [this](const LocalEntry& entry) { return entry.run == run_.id; };
-    if (std::any_of(survey.local.begin(), survey.local.end(), is_own)) tidy_directories({});
+    const bool has_written = newest || std::any_of(survey.local.begin(), survey.local.end(), is_own);
+    tidy_directories([&](uint64_t step) { return has_written && !(newest && newest->step == step); });
   }
 
   // Who loses it while the attempt writes nothing newer has to hear of it.

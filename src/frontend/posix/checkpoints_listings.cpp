@@ -13,7 +13,6 @@ namespace holdfast::frontend::posix {
 
 using checkpoint::DirectoryMark;
 
-std::string Checkpoints::scratch() const { return state_->files.scratch(); }
 bool Checkpoints::may_lie_in(const std::string& directory) const { return state_->patterns.may_lie_in(directory); }
 bool Checkpoints::may_lie_below(const std::string& directory) const { return state_->patterns.may_lie_below(directory); }
 
@@ -49,7 +48,7 @@ Result<Checkpoints::State::AllSeen> Checkpoints::State::see_all() {
 }
 
 Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string& directory) {
-  const bool holds_steps = state_->patterns.may_hold_steps(directory);
+  const bool holds_steps = state_->patterns.may_hold_steps(directory) || state_->patterns.step_of_directory(directory);
   if (!state_->patterns.may_lie_in(directory) && !holds_steps) return std::optional<Listing>();
   auto shown = [this] {
     const std::lock_guard lock(state_->mutex);
@@ -104,9 +103,9 @@ bool holds_hidden_alone(const checkpoint::Patterns& patterns, const checkpoint::
 }  // namespace
 
 // Of what stands there: it holds something, and only an answer of the nodes can tell whether any of that is to be seen.
-bool Checkpoints::State::may_be_unseen(const std::string& directory, const checkpoint::PlainFiles::Shown& plain) const {
+bool Checkpoints::State::may_be_unseen(const std::string& directory, const checkpoint::PlainFiles::Shown& plain, DirectoryMark mark) const {
   const auto there = catalog::look(directory, false);
-  bool any = false;
+  bool any = mark == DirectoryMark::removed;  // though its user has removed the rest
   return there && there->directory() && holds_hidden_alone(patterns, plain, directory, any) && any;
 }
 
@@ -128,7 +127,8 @@ bool Checkpoints::hides_directory(const Listing& listing, const std::string& nam
   if (!step) return false;
   const DirectoryMark mark = state_->mark_of(path);
   const bool is_begun_with = state_->run.from && *step == state_->run.from->step;
-  if (mark == DirectoryMark::made || (is_begun_with && mark == DirectoryMark::none) || !state_->may_be_unseen(path, listing.plain)) return false;
+  if (mark == DirectoryMark::made || (is_begun_with && mark == DirectoryMark::none) || !state_->may_be_unseen(path, listing.plain, mark))
+    return false;
   if (!listing.holding) {
     auto holding = state_->directories_seen();
     if (!holding) return false;
@@ -154,13 +154,12 @@ bool Checkpoints::is_unseen_directory(const std::string& directory) {
   if (!step || !state_->may_have_unseen_directories()) return false;
   const DirectoryMark mark = state_->mark_of(directory);
   if (mark == DirectoryMark::made) return false;
-  const auto newest = [this] { return std::max(state_->run.from->step, state_->files.listed().newest_step()); };
-  if (mark == DirectoryMark::none && *step <= newest()) return false;
+  if (mark == DirectoryMark::none && (*step <= state_->run.from->step || *step <= state_->files.listed().newest_step())) return false;
   const auto plain = [this] {
     const std::lock_guard lock(state_->mutex);
     return state_->plain.shown();
   }();
-  if (!plain || !state_->may_be_unseen(directory, *plain)) return false;
+  if (!plain || !state_->may_be_unseen(directory, *plain, mark)) return false;
   const auto holding = state_->directories_seen();
   return holding && !holding->contains(directory);
 }
@@ -170,7 +169,7 @@ Status Checkpoints::directory_is_made(const std::string& directory) {
 }
 
 Status Checkpoints::directory_is_removed(const std::string& directory) {
-  if (!may_have_unseen_directories()) return {};
+  if (!may_have_unseen_directories() || !state_->patterns.step_of_directory(directory)) return {};
   const Status marked = checkpoint::mark_directory(directory, state_->run, DirectoryMark::removed);
   return marked.kind() == Kind::exists ? Status(Kind::not_found, "", ENOENT) : Status();  // where it cannot be noted it stays, as it has always been
 }

@@ -386,6 +386,8 @@ Result<Checkpoints::Sight> Checkpoints::look_alone(const File& file, bool fetche
   return state_->look_locked(file, fetches);
 }
 
+std::string Checkpoints::scratch() const { return state_->files.scratch(); }
+
 // What is to be seen of it, to be read.
 Result<catalog::Descriptor> Checkpoints::State::open_seen(const File& file, Sight sight) {
   for (;;) {

@@ -117,7 +117,7 @@ struct Checkpoints::State {
   bool may_have_given_way(const File& file);
   Status remove_what_gave_way(const File& file);
   std::set<std::string> removed_unseen;  // by this process, of before its attempt: the second time it is not there
-  bool may_be_unseen(const std::string& directory, const checkpoint::PlainFiles::Shown& plain) const;
+  bool may_be_unseen(const std::string& directory, const checkpoint::PlainFiles::Shown& plain, checkpoint::DirectoryMark mark) const;
   Result<std::set<std::string>> directories_seen();
   bool may_have_unseen_directories() const;
   checkpoint::DirectoryMark mark_of(const std::string& directory) const;

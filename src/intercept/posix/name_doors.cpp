@@ -121,6 +121,7 @@ int remove_directory(int directory, const char* path, Native native) {
 // What the program does not see belongs to its user and stays, and so does the directory. To the program it was empty: it goes on as if it were gone.
 template <class Native>
 int remove_directory_as_seen(int directory, const char* path, Native native) {
+  if (is_unseen_directory(directory, path)) return errno = ENOENT, -1;
   const int result = remove_directory(directory, path, native);
   if (result == 0 || inside > 0 || (errno != ENOTEMPTY && errno != EEXIST)) return result;
   if (cleared_of_marks(directory, path)) return native();
