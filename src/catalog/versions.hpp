@@ -1,6 +1,7 @@
 // Versions of checkpoints in a pool: protected files without a path, each written once (engine/write_once.hpp). There is no list of them: what
 // the members' final manifests say is all there is. Small ones of one node and step may be stored together, as the files of a pack (layout/pack.hpp).
 #pragma once
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -39,6 +40,7 @@ Result<Located> prepare_renamed(const Located& of, const layout::Version& versio
 // A version's id ends with so many digits that are the same for all that one node has written.
 inline constexpr size_t node_digits = 8;
 std::string digits_of_node(const std::string& address);
+inline std::string node_digits_of(const std::string& file_id) { return file_id.substr(file_id.size() - std::min(file_id.size(), node_digits)); }
 std::string digits_of_path(const std::string& path);  // in the note of who writes a version of a file that is protected by itself
 
 struct FoundVersion {

@@ -51,22 +51,12 @@ std::string latest_run(const Survey& survey) {
 
 namespace {
 
-// The plain file is no later than the version by which the checkpoint is marked, and was written with it.
-bool are_half_written(const DrainedCheckpoint& drained, const Checkpoint& one) {
-  const Protected* const half = one.half_written.file.empty() ? nullptr : one.file_at(one.half_written.file);
-  return half && std::any_of(drained.files.begin(), drained.files.end(), [&](const DrainedFile& file) {
-           const auto number = file.path == half->version.file ? file.number() : std::nullopt;
-           const uint32_t last = half->version.number;
-           return number && number->second <= last && number->second + half->version.times > last;
-         });
-}
-
-// Its plain files are of a checkpoint that nobody is to begin with. The program has removed that (given_up.hpp), or they are of two times, or half.
+// Its plain files are of a checkpoint that nobody is to begin with: the program has removed that (given_up.hpp), or they are of a part of it.
 bool is_passed_over(const Survey& survey, const DrainedCheckpoint& drained) {
-  return std::any_of(survey.checkpoints.begin(), survey.checkpoints.end(), [&](const Checkpoint& one) {
-    return one.run == drained.run && one.attempt == drained.attempt && one.step == drained.step &&
-           (!one.removed.empty() || (!one.torn_update.empty() && is_of_two_times(drained, one.torn_update)) || are_half_written(drained, one));
-  });
+  const auto is_given_up = [&](const Checkpoint& one) {
+    return one.run == drained.run && one.attempt == drained.attempt && one.step == drained.step && !one.removed.empty();
+  };
+  return is_drained_in_part(drained, survey.checkpoints) || std::any_of(survey.checkpoints.begin(), survey.checkpoints.end(), is_given_up);
 }
 
 }  // namespace
@@ -192,7 +182,7 @@ std::optional<Checkpoint> begun_among(const std::vector<catalog::FoundVersion>& 
   std::vector<catalog::FoundVersion> begun;
   for (const catalog::FoundVersion& one : found) {
     const layout::Version& version = *one.manifest.version;
-    if (!is_of(version, run.id, *run.from) || version.attempt == run.attempt) continue;
+    if (!is_of(version, run.id, *run.from) || version.attempt == run.attempt || is_later_than(version, one.manifest.file_id, *run.from)) continue;
     if (with_older || !is_older_than(version, *run.from)) begun.push_back(one);
   }
   auto all = checkpoints_of(protected_of(begun));
@@ -216,6 +206,7 @@ bool is_past_beginning(const std::vector<catalog::FoundVersion>& found, const Ru
   for (const catalog::FoundVersion& one : found)
     if (const layout::Version& version = *one.manifest.version; version.run == run.id && version.attempt == run.attempt && !version.is_single())
       own.push_back(one);
+  if (own.empty()) return false;
   const auto all = checkpoints_of(protected_of(own));
   return std::any_of(all.begin(), all.end(), [](const Checkpoint& one) { return one.whole(); });
 }

@@ -503,10 +503,28 @@ std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found) {
   return all;
 }
 
+bool is_later_than(const layout::Version& version, const std::string& file_id, const Run::From& from) {
+  if (version.is_single() || version.attempt != from.attempt || version.step != from.step) return false;
+  if (!version.roll && from.last_turn > 0 && version.turn > from.last_turn) return true;
+  if (!version.roll && from.last_times > 0 && version.turn == from.last_turn && version.times > from.last_times) return true;
+  if (version.written == 0 || from.written.empty()) return false;
+  const auto last = from.written.find(catalog::node_digits_of(file_id));
+  return last == from.written.end() || version.written > last->second;
+}
+
 Run::From from_of(const Checkpoint& one) {
   Run::From from{one.attempt, one.step, false, UINT32_MAX, UINT32_MAX};
-  for (const auto& [place, file] : one.files)
+  const auto count = [&](const Protected& file) {
+    uint64_t& last = from.written[file.written_on()];
+    last = std::max(last, file.version.written);
+  };
+  for (const auto& [place, file] : one.files) {
     from.turn = std::min(from.turn, file.version.turn), from.times = std::min(from.times, file.version.times);
+    from.last_turn = std::max(from.last_turn, file.version.turn), from.last_times = std::max(from.last_times, file.version.times);
+    count(file);
+  }
+  for (const auto& [rank, roll] : one.rolls) count(roll);
+  if (one.roll_of_all) count(*one.roll_of_all);
   if (one.files.empty()) from.turn = from.times = 0;
   return from;
 }

@@ -27,7 +27,7 @@ struct Protected {
   bool readable = true, complete = true;  // complete: no member lacks its part, nor its copy of the manifest
   bool endures = true;                    // FoundVersion::endures
   std::vector<std::string> on = {};
-  std::string written_on() const { return file_id.substr(file_id.size() - std::min(file_id.size(), catalog::node_digits)); }
+  std::string written_on() const { return catalog::node_digits_of(file_id); }
 };
 
 // When something of a run was written, as far as that can be told.
@@ -119,6 +119,9 @@ inline bool is_older_than(const layout::Version& version, const Run::From& from)
   if (version.roll || version.is_single() || version.attempt != from.attempt || version.step != from.step) return false;
   return (version.turn && version.turn < from.turn) || (version.times && version.times < from.times);
 }
+// What processes of its attempt have protected since it was chosen: they may outlive that attempt, where `run` was killed. What its slot holds then is of another
+// time than what ranks have read already.
+bool is_later_than(const layout::Version& version, const std::string& file_id, const Run::From& from);
 // What an attempt begins with that begins with it.
 Run::From from_of(const Checkpoint& one);
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "checkpoint/updates.hpp"
+
 namespace holdfast::checkpoint {
 
 namespace {
@@ -74,11 +76,12 @@ class Written {
   const Removed removed_;
 };
 
-// Plain files of that run, which are not of one of these checkpoints.
-bool is_any_plain_beside(const std::vector<Checkpoint*>& removed, const std::vector<DrainedCheckpoint>& drained) {
+// Plain files of that run to begin with, which are not of one of these checkpoints.
+bool is_any_plain_beside(const std::vector<Checkpoint*>& removed, const std::vector<DrainedCheckpoint>& drained, const std::vector<Checkpoint>& all) {
   return std::any_of(drained.begin(), drained.end(), [&](const DrainedCheckpoint& one) {
     const auto is_of = [&](const Checkpoint* other) { return one.attempt == other->attempt && one.step == other->step; };
-    return one.run == removed.front()->run && !one.are_singles && std::none_of(removed.begin(), removed.end(), is_of);
+    return one.run == removed.front()->run && !one.are_singles && std::none_of(removed.begin(), removed.end(), is_of) &&
+           !is_drained_in_part(one, all);
   });
 }
 
@@ -111,7 +114,7 @@ void mark_given_up(std::vector<Checkpoint>& all, const std::vector<LocalEntry>& 
   for (auto& [id, run] : runs) {
     std::vector<Checkpoint*> removed;
     for (const auto& [one, file] : run.removed) removed.push_back(one);
-    if (!removed.empty() && is_any_plain_beside(removed, drained)) run.mark();
+    if (!removed.empty() && is_any_plain_beside(removed, drained, all)) run.mark();
   }
 }
 

@@ -239,7 +239,9 @@ bool Protector::renew_next() {
 
 // All files of what the attempt has begun with could be read; or a later checkpoint is whole, and it may have been dropped.
 bool Protector::has_seen_all(const std::vector<catalog::FoundVersion>& found) const {
-  auto all = checkpoints_of(protected_of(found));
+  auto meant = found;
+  leave_out_later(meant, run_);
+  auto all = checkpoints_of(protected_of(meant));
   unmark_beginning(all, run_);
   for (const Checkpoint& one : all) {
     if (one.run != run_.id || !one.whole()) continue;
@@ -256,7 +258,8 @@ const catalog::FoundVersion* Protector::next_to_renew(const std::vector<catalog:
     const layout::Manifest& stored = layout::stored(one.manifest);
     const layout::Version& version = *stored.version;
     // A pack may begin with an older file, and have others that belong to it.
-    const bool is_meant = is_of(version, run_.id, *run_.from) && !is_older_than(*one.manifest.version, *run_.from);
+    const bool is_meant = is_of(version, run_.id, *run_.from) && !is_older_than(*one.manifest.version, *run_.from) &&
+                          !is_later_than(*one.manifest.version, one.manifest.file_id, *run_.from);
     const bool ours = is_meant && version.attempt != run_.attempt && run_.nodes[(version.rank + version.writer) % run_.nodes.size()] == own_;
     const bool possible = one.readable() && run_.nodes.size() >= size_t(one.manifest.geometry.scheme.width());
     if (ours && possible && !one.is_complete() && !asked_.count(stored.file_id)) return &one;

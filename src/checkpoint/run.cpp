@@ -50,10 +50,26 @@ std::string encode(const Run& run) {
   std::vector<std::string> nodes;
   for (const std::string& node : run.nodes) nodes.push_back(with_escaped_commas(node));
   const std::string teams = run.teams > 1 ? fmt::format(":{}", run.teams) : "";
-  const std::string where = from.drained ? "drained" : fmt::format("versions:{}:{}", from.turn, from.times);
+  std::string where = from.drained ? "drained" : fmt::format("versions:{}:{}:{}:{}:", from.turn, from.times, from.last_turn, from.last_times);
+  for (const auto& [node, count] : from.written) where += fmt::format("{}={},", node, count);
   return fmt::format("{} {} {} {} {} {}{} {}", run.id, text_of(run.attempt), text_of(from.attempt), from.step, where,
                      run.simulated ? "simulated" : "nodes", teams, fmt::join(nodes, ","));
 }
+
+namespace {
+
+// As encode() has written them, behind what says that they are of versions.
+void decode_counts(const std::string& where, Run::From& from) {
+  int read = 0;
+  const int counts = std::sscanf(where.c_str(), "versions:%u:%u:%u:%u:%n", &from.turn, &from.times, &from.last_turn, &from.last_times, &read);
+  if (counts != 4) from.turn = from.times = from.last_turn = from.last_times = 0;
+  if (read == 0) return;
+  std::istringstream nodes(where.substr(size_t(read)));
+  for (std::string one; std::getline(nodes, one, ',');)
+    if (const size_t at = one.find('='); at != std::string::npos) from.written[one.substr(0, at)] = std::strtoull(one.c_str() + at + 1, nullptr, 10);
+}
+
+}  // namespace
 
 Result<Run> decode_run(const std::string& text) {
   Run run;
@@ -67,7 +83,7 @@ Result<Run> decode_run(const std::string& text) {
   std::getline(words >> std::ws, nodes);
   run.attempt = *own, from.attempt = *before;
   from.drained = where == "drained";
-  if (std::sscanf(where.c_str(), "versions:%u:%u", &from.turn, &from.times) != 2) from.turn = from.times = 0;
+  decode_counts(where, from);
   if (from.attempt.number) run.from = from;
   const size_t colon = kind.find(':');
   run.simulated = kind.substr(0, colon) == "simulated";

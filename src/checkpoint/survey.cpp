@@ -217,6 +217,39 @@ Result<std::vector<Checkpoint>> Surveyor::look_at_versions() {
   return checkpoints_of(protected_of(last_, damaged_));
 }
 
+void leave_out_later(std::vector<catalog::FoundVersion>& versions, const Run& run) {
+  if (!run.from || run.from->drained || is_past_beginning(versions, run)) return;
+  std::erase_if(versions, [&](const catalog::FoundVersion& one) {
+    const layout::Version& version = *one.manifest.version;
+    return version.run == run.id && is_later_than(version, one.manifest.file_id, *run.from);
+  });
+}
+
+namespace {
+
+// The others that were protected late, and are newer than it.
+void leave_out_after_beginning(std::vector<Checkpoint>& all, const Run& run) {
+  const auto begun = std::find_if(all.begin(), all.end(), [&](const Checkpoint& one) {
+    return one.run == run.id && one.attempt == run.from->attempt && one.step == run.from->step;
+  });
+  if (begun == all.end()) return;
+  all.erase(std::remove_if(begun + 1, all.end(), [&](const Checkpoint& one) { return one.run == run.id && one.attempt != run.attempt; }), all.end());
+}
+
+}  // namespace
+
+Result<std::vector<Checkpoint>> Surveyor::look_during(const Run& run) {
+  auto found = versions_.look(directories_, deadline_ms_);
+  if (!found) return found.status();
+  last_ = std::move(*found);
+  auto meant = last_;
+  leave_out_later(meant, run);
+  auto all = checkpoints_of(protected_of(meant, damaged_));
+  unmark_beginning(all, run);
+  if (run.from && !run.from->drained && !is_past_beginning(last_, run)) leave_out_after_beginning(all, run);
+  return all;
+}
+
 std::optional<layout::Manifest> Surveyor::manifest_of(const std::string& file_id) const {
   for (const catalog::FoundVersion& one : last_)
     if (one.manifest.file_id == file_id) return one.manifest;

@@ -67,6 +67,9 @@ void tell_checkpoints(Survey& survey, const std::set<std::string>& damaged = {})
 // Of the files of one checkpoint, by rank.
 std::vector<layout::Manifest> manifests_of(const Checkpoint& checkpoint, const std::vector<catalog::FoundVersion>& versions);
 
+// To an attempt that has no whole checkpoint of its own yet what it has begun with stays what it was: without what is_later_than() that.
+void leave_out_later(std::vector<catalog::FoundVersion>& versions, const Run& run);
+
 // Asked again and again: what is final is read once.
 class Surveyor {
  public:
@@ -77,6 +80,8 @@ class Surveyor {
   Result<Survey> look(const std::string& run);
   // The protected ones alone, which is less to ask.
   Result<std::vector<Checkpoint>> look_at_versions();
+  // The same while an attempt of that run goes on. Until it has a whole one of its own its beginning is whole, and the last of those before: nothing gives way to what came late.
+  Result<std::vector<Checkpoint>> look_during(const Run& run);
   // Of a version that the last look has found.
   std::optional<layout::Manifest> manifest_of(const std::string& file_id) const;
   // Of those of `old` that the last look has found, by what they are stored in: each list can go as a whole. A pack stays as long as any of its files does.

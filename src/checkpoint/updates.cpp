@@ -35,6 +35,27 @@ bool is_of_two_times(const DrainedCheckpoint& drained, const std::string& torn) 
          });
 }
 
+namespace {
+
+// The plain file is no later than the version by which the checkpoint is marked, and was written with it.
+bool are_half_written(const DrainedCheckpoint& drained, const Checkpoint& one) {
+  const Protected* const half = one.half_written.file.empty() ? nullptr : one.file_at(one.half_written.file);
+  return half && std::any_of(drained.files.begin(), drained.files.end(), [&](const DrainedFile& file) {
+           const auto number = file.path == half->version.file ? file.number() : std::nullopt;
+           const uint32_t last = half->version.number;
+           return number && number->second <= last && number->second + half->version.times > last;
+         });
+}
+
+}  // namespace
+
+bool is_drained_in_part(const DrainedCheckpoint& drained, const std::vector<Checkpoint>& all) {
+  return std::any_of(all.begin(), all.end(), [&](const Checkpoint& one) {
+    return one.run == drained.run && one.attempt == drained.attempt && one.step == drained.step &&
+           ((!one.torn_update.empty() && is_of_two_times(drained, one.torn_update)) || are_half_written(drained, one));
+  });
+}
+
 void mark_torn_updates(std::vector<Checkpoint>& all, const std::vector<LocalEntry>& local, const std::vector<DrainedCheckpoint>& drained) {
   std::set<std::string> runs;  // with something older that is whole
   // Its own plain files may be as it is.

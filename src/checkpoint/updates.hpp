@@ -17,6 +17,9 @@ namespace holdfast::checkpoint {
 // Whether it was drained while others had gone on with their files, and the writer of this one had not. The record says no numbers: no.
 bool is_of_two_times(const DrainedCheckpoint& drained, const std::string& torn);
 
+// Its plain files are of two times, or are half written, as what these have of its checkpoint shows: nobody is to begin with them.
+bool is_drained_in_part(const DrainedCheckpoint& drained, const std::vector<Checkpoint>& all);
+
 // Checkpoints with all their files, of which one was not written again to its end, while another one had been before it. They are mixed. Only where
 // something older is whole, or plain files are there that are of one time: what is left may be all that there is.
 void mark_torn_updates(std::vector<Checkpoint>& all, const std::vector<LocalEntry>& local, const std::vector<DrainedCheckpoint>& drained);

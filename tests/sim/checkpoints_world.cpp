@@ -366,7 +366,7 @@ std::vector<std::string> CheckpointsWorld::end_protectors(bool waits) {
 // What a look says is whole for good is promised from then on. Then what is too old goes.
 void CheckpointsWorld::look_and_tidy() {
   if (is_single()) look_at_singles();
-  const auto all = surveyor_->look_at_versions();
+  const auto all = surveyor_->look_during(run_);
   if (!all) return;
   for (const checkpoint::Checkpoint& one : *all)
     if (one.run == run_.id && one.are_singles) promise_singles(one, surveyor_->last_versions());

@@ -52,18 +52,12 @@ void Caretaker::stop() {
 void Caretaker::finish() {
   stop();
   keeps_beginning_ = false;
-  if (const auto all = look_at_versions(surveyor_)) tidy(*all);
-}
-
-Result<std::vector<Checkpoint>> Caretaker::look_at_versions(Surveyor& surveyor) const {
-  auto all = surveyor.look_at_versions();
-  if (all) unmark_beginning(*all, run_);
-  return all;
+  if (const auto all = surveyor_.look_during(run_)) tidy(*all);
 }
 
 std::optional<Run::From> Caretaker::hold_newest() {
   Surveyor surveyor(settings_.local, settings_.deadline_ms, damaged_);
-  const auto all = look_at_versions(surveyor);
+  const auto all = surveyor.look_during(run_);
   const Checkpoint* const newest = all ? newest_whole(*all, run_.id) : nullptr;
   if (!newest || !newest->endures()) return std::nullopt;
   std::lock_guard lock(mutex_);
@@ -84,7 +78,7 @@ void Caretaker::look() {
   if (lost_ && run_.teams == 1)  // a rank there may just have begun, and the job would wait for it; a team that comes back begins where it was
     for (const uint32_t number : loss_->nodes) kill_ranks_on(settings_.local[number - 1], run_);
   if (!ranks_seen_ && run_.teams == 1) ranks_seen_ = checkpoint::ranks_then(run_, settings_.deadline_ms).any_begun();
-  const auto all = look_at_versions(surveyor_);
+  const auto all = surveyor_.look_during(run_);
   if (!all) return;
   tidy(*all);
   drop_removed(*all);

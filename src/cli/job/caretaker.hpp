@@ -40,7 +40,6 @@ class Caretaker {
   void look();
   // Of files that are protected one by one: nothing newer would ever make these give way. Who asks for local names asks for many, so it is done now and then.
   void drop_removed(const std::vector<checkpoint::Checkpoint>& all);
-  Result<std::vector<checkpoint::Checkpoint>> look_at_versions(checkpoint::Surveyor& surveyor) const;
   void tidy(const std::vector<checkpoint::Checkpoint>& all);
   bool is_of_beginning(const layout::Version& version) const;
   bool is_held(const layout::Version& version);

@@ -486,9 +486,8 @@ class Attempts {
   void finish_drains() {
     if (!drainer_.finish()) return;
     Surveyor surveyor(settings_.local, settings_.deadline_ms, passed_over_);
-    auto all = surveyor.look_at_versions();
+    const auto all = surveyor.look_during(run_);
     if (!all) return;
-    unmark_beginning(*all, run_);
     auto old = to_drop(*all, run_.id, size_t(options_.keep));
     std::erase_if(old, [this](const checkpoint::Protected& one) { return drainer_.has_left(one); });
     drop_old(surveyor, old, run_, settings_, first_attempt_, before_);
@@ -549,7 +548,11 @@ class Attempts {
     const auto end = end_of_patience();
     for (;;) {
       auto survey = surveyor.look(run_.id);
-      if (survey) unmark_what_is_whole(*survey);
+      if (survey) {
+        leave_out_later(survey->versions, run_);
+        tell_checkpoints(*survey, damaged_);
+        unmark_what_is_whole(*survey);
+      }
       if (!survey || !may_come(survey->silent) || !misses_something(*survey) || std::chrono::steady_clock::now() > end) return survey;
       std::this_thread::sleep_for(between_looks);
     }

@@ -40,7 +40,7 @@ Result<Checkpoints::State::AllSeen> Checkpoints::State::see_all() {
     return removed != all.here.removed.end() && number <= removed->second;
   };
   for (const catalog::FoundVersion& one : *found)
-    if (const layout::Version& version = *one.manifest.version; resumes ? is_resumed(version) : is_visible(version, beside))
+    if (const layout::Version& version = *one.manifest.version; resumes ? is_resumed(version) : is_visible(one.manifest, beside))
       if (!is_removed(version.file, number_here(version))) all.files.insert(version.file);
   for (const auto& [address, one] : closed)
     if (!is_removed(one.name.file, one.name.number)) all.files.insert(one.name.file);

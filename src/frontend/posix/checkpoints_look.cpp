@@ -25,8 +25,10 @@ Number number_of(const layout::Version& version) { return {version.attempt, vers
 }  // namespace
 
 // Of this attempt, or of the checkpoint that it began with.
-bool Checkpoints::State::is_visible(const layout::Version& version, const std::set<std::string>& beside) const {
-  const bool from = run.from && !run.from->drained && checkpoint::is_of(version, run.id, *run.from) && !checkpoint::is_older_than(version, *run.from);
+bool Checkpoints::State::is_visible(const layout::Manifest& manifest, const std::set<std::string>& beside) const {
+  const layout::Version& version = *manifest.version;
+  const bool from = run.from && !run.from->drained && checkpoint::is_of(version, run.id, *run.from) &&
+                    !checkpoint::is_older_than(version, *run.from) && !checkpoint::is_later_than(version, manifest.file_id, *run.from);
   return version.run == run.id && !version.roll && ((from && !beside.contains(version.file)) || version.attempt == run.attempt);
 }
 
@@ -116,7 +118,7 @@ const catalog::FoundVersion* Checkpoints::State::newest_of(const Found& found, c
   const catalog::FoundVersion* newest = nullptr;
   for (const catalog::FoundVersion& one : found) {
     const layout::Version& version = *one.manifest.version;
-    if (version.file == file.path && is_visible(version, beside) && (!newest || order(*newest) < order(one))) newest = &one;
+    if (version.file == file.path && is_visible(one.manifest, beside) && (!newest || order(*newest) < order(one))) newest = &one;
   }
   return newest;
 }
@@ -133,7 +135,7 @@ std::string Checkpoints::State::why_not_newest(const Found& found, const File& f
   };
   const bool is_lost = std::any_of(found.begin(), found.end(), [&](const catalog::FoundVersion& one) {
     const layout::Version& version = *one.manifest.version;
-    if (version.file != file.path || one.readable() || !is_visible(version, {}) || number_of(version) <= shown) return false;
+    if (version.file != file.path || one.readable() || !is_visible(one.manifest, {}) || number_of(version) <= shown) return false;
     return version.attempt == run.attempt || would_be_readable(one);
   });
   if (is_lost) return fmt::format("{}: too many of the nodes that keep what was written last are lost, or do not answer", file.path);

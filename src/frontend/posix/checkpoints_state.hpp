@@ -71,7 +71,7 @@ struct Checkpoints::State {
   };
   std::string path_by_last_directory(const std::string& path);
 
-  bool is_visible(const layout::Version& version, const std::set<std::string>& beside) const;
+  bool is_visible(const layout::Manifest& manifest, const std::set<std::string>& beside) const;
   bool may_be_outdated(const File& file, const LocalFile& here) const;
   // Of one that was removed here: whether nobody else may have written it since.
   bool is_told_here(const File& file) const { return !is_of_all(file) && file.named.rank == rank; }

@@ -84,7 +84,7 @@ const catalog::FoundVersion* Checkpoints::State::last_of(const Found& found, con
   for (const catalog::FoundVersion& one : found) {
     const layout::Version& version = *one.manifest.version;
     if (version.run != run.id || version.roll || version.file != file.path || !is_meant(version)) continue;
-    if (run.from && checkpoint::is_older_than(version, *run.from)) continue;
+    if (run.from && (checkpoint::is_older_than(version, *run.from) || checkpoint::is_later_than(version, one.manifest.file_id, *run.from))) continue;
     const auto order = [](const catalog::FoundVersion& it) { return std::pair(it.manifest.version->number, it.readable()); };
     if (!last || order(*last) < order(one)) last = &one;
   }
