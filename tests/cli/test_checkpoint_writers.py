@@ -163,6 +163,12 @@ os.rename("coming", "ck/ck.1.0")
         self.assertEqual(os.stat(self.path("ck/ck.3.0")).st_mode & 0o777, 0o710)
         self.run_job("stat -c %a ck/ck.3.0 > modes", "--resume")
         self.assertEqual(self.read("modes"), "710\n")
+        # And where any rank may write it.
+        for number, pattern in enumerate(("ck/all.{step}", "ck/p*"), 4):
+            path = "ck/all.4" if number == 4 else "ck/p"
+            self.run_job(f"umask 022; echo f > {path}; chmod 600 {path}; stat -c %a {path} > modes; chmod 400 {path}; stat -c %a {path} >> modes", "--protect-at", "close", pattern=pattern)
+            self.assertEqual(self.read("modes"), "600\n400\n")
+            self.assertEqual(os.stat(self.path(path)).st_mode & 0o777, 0o400)
 
     def test_what_was_written_in_the_place_of_a_plain_file_and_removed_is_gone(self):
         with open(self.path("ck/ck.5.0"), "w") as plain:
@@ -413,6 +419,21 @@ assert open("ck/ck.1.0").read() == "content"
         self.assertEqual(self.read("seen"), "ck.4.0\nck.5.0\nck.7.0\n")
         self.assertEqual(sorted(os.listdir(self.path("ck"))), ["ck.4.0", "ck.7.0"])
         self.assertEqual(self.read("ck/ck.4.0"), "old\n", "what the program has left alone stays")
+
+    def test_a_plain_file_of_before_that_gets_another_checkpoints_name_serves_until_one_is_whole(self):
+        """The newest state is renamed to the backup's name, and its rank dies before it writes another one. Natively the backup is what it goes on from."""
+        script = """echo $(cat ck/restart.0) $(cat ck/bak.0) >> seen
+            if [ ! -e died ]; then mv ck/restart.0 ck/bak.0; touch died; kill -9 $$; fi"""
+        rotates = "mv ck/restart.0 ck/bak.0; cat ck/bak.0 > seen; echo 8 > ck/restart.0"
+        for said, job, restart, bak in (("7 6\n7\n", script, None, "7\n"), ("7\n", rotates, "8\n", "7\n")):
+            for name, state in (("restart", 7), ("bak", 6)):
+                with open(self.path(f"ck/{name}.0"), "w") as file:
+                    file.write(f"{state}\n")
+            self.run_job(job, "--restarts", "1", "--checkpoint", "ck/bak.{rank}", pattern="ck/restart.{rank}")
+            self.assertEqual(self.read("seen"), said)
+            self.assertEqual(self.read("ck/bak.0"), bak)
+            self.assertEqual(os.path.exists(self.path("ck/restart.0")) and self.read("ck/restart.0") or None, restart)
+            os.remove(self.path("seen"))
 
     def test_plain_files_of_before_stay_where_the_newest_checkpoint_cannot_come_to_its_path(self):
         with open(self.path("ck/ck.5.0"), "w") as file:

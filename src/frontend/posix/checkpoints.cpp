@@ -703,14 +703,16 @@ void Checkpoints::mode_changed(const File& file) {
   const auto turn = state_->files.take_turn(file.path, state_->patience());
   const auto newest = turn ? state_->files.newest(file.path) : std::nullopt;
   if (!newest || !(newest->state == State::closed || newest->state == State::protecting || newest->state == State::kept)) return;
+  const std::string newest_path = state_->files.path(newest->state, newest->name);
   // Another node may have written it since: then this copy is not the newest, and must not become it.
-  const bool is_anothers = !state_->is_of_all(file) && !state_->is_told_here(file);
-  if (is_anothers || state_->may_be_outdated(file, *newest)) return;
+  if (!state_->is_of_all(file) && !state_->is_told_here(file)) return;
+  const auto seen = state_->may_be_outdated(file, *newest) ? state_->look_for_file(file, false) : Result<Sight>(Sight{Sight::local, newest_path});
+  if (!seen || seen->path != newest_path) return;
   LocalName next = newest->name;
   next.number = state_->files.last_number(file.path) + 1;
   const std::string why = state_->files.why(newest->name);
   if (!why.empty() && !state_->files.say_why(next, why)) return;  // it is the same content
-  (void)state_->link_to_closed(next, state_->files.path(newest->state, newest->name));
+  (void)state_->link_to_closed(next, newest_path);
 }
 
 Status Checkpoints::copy_out(const File& file, const std::string& from, const std::string& to) const {

@@ -462,6 +462,8 @@ Status Checkpoints::State::remove_what_gave_way(const File& file) {
   return removed_unseen.insert(file.path).second ? Status() : Status(Kind::not_found, "", ENOENT);
 }
 
+bool Checkpoints::is_each_by_itself() const { return state_->patterns.are_single(); }
+
 bool Checkpoints::shows_plain(const File& file) const {
   std::lock_guard lock(state_->mutex);
   return state_->plain.has(file.path) || state_->is_no_file(file.path);

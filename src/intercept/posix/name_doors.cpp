@@ -252,6 +252,9 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
   if (replace_link(*goal) != 0) return -1;
   wait_for_protection(goal->path);
   if (!seen.natively) return answer_for(source->path, all.remove(*source));
+  // A plain checkpoint of before the job may be the newest that a restart finds, until the version is of a whole one: it is at its new path then, as natively.
+  const bool may_serve = source && !all.is_each_by_itself() && !holdfast::redundant::Replica::now();
+  if (may_serve && real().renameat(from_directory, from, to_directory, to) == 0) return 0;
   return as_one(Call::unlink, from_directory, from, "", ENOENT, [=] { return real().unlinkat(from_directory, from, 0); });
 }
 
