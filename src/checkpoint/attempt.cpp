@@ -84,6 +84,10 @@ std::string program_note(const std::string& run) { return fmt::format("{}/{}/pro
 
 constexpr std::string_view ended_well_begins = "ended.";
 
+std::string note_of_end(const Run& run) {
+  return fmt::format("{}/{}/{}{}", local_directory, run.id, ended_well_begins, layout::text_of(run.attempt));
+}
+
 // On all nodes that answer, beside the run's attempts.
 void put_note(const std::string& at, const std::string& text, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
   const auto pool = catalog::look_at_pool(nodes, deadline_ms);
@@ -104,8 +108,10 @@ void note_program(const std::string& run, const std::string& program, const std:
   put_note(program_note(run), program, nodes, deadline_ms);
 }
 
-void note_ended_well(const Run& run, uint64_t deadline_ms) {
-  put_note(fmt::format("{}/{}/{}{}", local_directory, run.id, ended_well_begins, layout::text_of(run.attempt)), "", run.nodes, deadline_ms);
+void note_ended_well(const Run& run, uint64_t deadline_ms) { put_note(note_of_end(run), "", run.nodes, deadline_ms); }
+
+bool has_ended_well(const Run& run, const std::string& own) {
+  return catalog::look(fmt::format("{}/{}", parse_node_path(own).path, note_of_end(run)), false).ok();
 }
 
 Status remove_attempts(target::Target& target, const std::string& directory) {

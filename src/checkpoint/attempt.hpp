@@ -38,6 +38,8 @@ std::string noted_program(const std::string& run, const std::vector<std::string>
 
 // The program of that attempt has ended well: what it has closed of its last checkpoint is all that it meant to write (half_written.hpp).
 void note_ended_well(const Run& run, uint64_t deadline_ms);
+// Whether node `own` (an address) has that note.
+bool has_ended_well(const Run& run, const std::string& own);
 // What the attempts of a run have left on a node, in the run's directory there. What is noted beside them stays.
 Status remove_attempts(target::Target& target, const std::string& directory);
 // What such a note says by its name, beside the run's attempts; nothing of any other name.

@@ -409,6 +409,19 @@ assert open("ck/ck.1.0").read() == "content"
         self.assertIn("too long for a checkpoint; choose a shorter one", done.stderr)
         self.assertNotEqual(self.read(deep, "said"), "0\n")
 
+    def test_what_a_process_writes_when_its_job_has_ended_is_plain(self):
+        """It is in the background of the job's script, and archives what that has written."""
+        self.run_job("""(until [ -e over ]; do sleep 0.05; done; echo late > ck/ck.2.0; echo later >> ck/ck.2.0; touch late) > /dev/null 2> said &
+            echo 1 > ck/ck.1.0""")
+        with open(self.path("over"), "w"):
+            pass
+        for _ in range(200):
+            if os.path.exists(self.path("late")):
+                break
+            time.sleep(0.05)
+        self.assertEqual((self.read("ck/ck.1.0"), self.read("ck/ck.2.0")), ("1\n", "late\nlater\n"), self.read("said"))
+        self.assertIn("the job has ended: what this process writes from here on is plain", self.read("said"))
+
     # What was there before.
 
     def test_a_plain_file_of_before_that_is_written_anew_does_not_come_back(self):

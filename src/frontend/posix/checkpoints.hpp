@@ -28,7 +28,9 @@ class Checkpoints {
   // Of a process that has none as it is on none of the job's nodes: why what is at this path is no checkpoint, where it looks like one. A sentence, once; of
   // a file for each rank only in the first one on this host, where the launcher says which that is. Else empty.
   static std::string why_none(const std::string& path);
-  static bool is_on_no_node();     // only then it says something
+  static bool is_on_no_node();  // only then it says something
+  // Its job has ended well, and this process lives on: what it makes from then on nobody protects.
+  bool is_over() const;
   bool is_each_by_itself() const;  // files of no checkpoint: each version that is protected serves
   // Those of one rank of a job, on a node (its address); where the job is redundant of one of its teams.
   struct Rank {

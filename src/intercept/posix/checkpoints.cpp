@@ -18,6 +18,7 @@
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
 #include "intercept/posix/settings.hpp"
+#include "redundant/twins/replica.hpp"
 
 namespace holdfast::intercept::posix {
 
@@ -76,6 +77,15 @@ bool is_no_file(int directory, const char* path, int flags, bool one_of_many) {
   return S_ISDIR(state.st_mode) ? one_of_many : !S_ISREG(state.st_mode) && !S_ISLNK(state.st_mode);
 }
 
+// Since then this process's files are plain, as any program's beside a job.
+std::atomic<bool> job_is_over{false};
+
+bool is_late(const Checkpoints& all, const Checkpoints::File& file) {
+  if (holdfast::redundant::Replica::now() || !all.is_over()) return false;
+  if (!job_is_over.exchange(true)) complain(file.path, "the job has ended: what this process writes from here on is plain, and is not protected");
+  return true;
+}
+
 // SQLite puts a journal beside its database, and takes one that it finds for the database's own. Of another time it makes a mixture that no check finds.
 void say_of_journal(int directory, const char* path) {
   static std::atomic<bool> said{false};
@@ -105,7 +115,7 @@ std::optional<int> open_shared_to_read(int directory, const char* path, int flag
 }  // namespace
 
 Checkpoints* checkpoints() {
-  if (inside > 0) return nullptr;
+  if (inside > 0 || job_is_over.load(std::memory_order_relaxed)) return nullptr;
   const OurCode ours_now;
   return Checkpoints::of_process(settings());
 }
@@ -156,6 +166,7 @@ std::optional<int> open_checkpoint(int directory, const char* path, int flags, m
   const OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings());
   if (is_no_file(directory, path, flags, all.may_be_link(*file))) return {};
+  if (is_late(all, *file)) return {};
   watch_ending();
   if (all.grows(*file)) return open_shared_to_write(all, *file, flags, mode);
   Status status;
