@@ -1,6 +1,7 @@
 #include "checkpoint/attempt.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <set>
@@ -82,10 +83,15 @@ constexpr uint64_t most_program_bytes = 4096;
 
 std::string program_note(const std::string& run) { return fmt::format("{}/{}/program", local_directory, run); }
 
-constexpr std::string_view ended_well_begins = "ended.";
+constexpr std::string_view ended_well_begins = "ended.", over_begins = "over.";
+constexpr const char* all_is_plain = "plain";
 
-std::string note_of_end(const Run& run) {
-  return fmt::format("{}/{}/{}{}", local_directory, run.id, ended_well_begins, layout::text_of(run.attempt));
+std::string note_of_end(const Run& run, std::string_view begins) {
+  return fmt::format("{}/{}/{}{}", local_directory, run.id, begins, layout::text_of(run.attempt));
+}
+
+std::string own_note_of_end(const Run& run, std::string_view begins, const std::string& own) {
+  return fmt::format("{}/{}", parse_node_path(own).path, note_of_end(run, begins));
 }
 
 // On all nodes that answer, beside the run's attempts.
@@ -108,10 +114,16 @@ void note_program(const std::string& run, const std::string& program, const std:
   put_note(program_note(run), program, nodes, deadline_ms);
 }
 
-void note_ended_well(const Run& run, uint64_t deadline_ms) { put_note(note_of_end(run), "", run.nodes, deadline_ms); }
+void note_over(const Run& run, uint64_t deadline_ms) { put_note(note_of_end(run, over_begins), "", run.nodes, deadline_ms); }
+bool is_over(const Run& run, const std::string& own) { return catalog::look(own_note_of_end(run, over_begins, own), false).ok(); }
 
-bool has_ended_well(const Run& run, const std::string& own) {
-  return catalog::look(fmt::format("{}/{}", parse_node_path(own).path, note_of_end(run)), false).ok();
+void note_ended_well(const Run& run, bool is_plain, uint64_t deadline_ms) {
+  put_note(note_of_end(run, ended_well_begins), is_plain ? all_is_plain : "", run.nodes, deadline_ms);
+}
+
+bool is_all_plain(const Run& run, const std::string& own) {
+  const auto text = catalog::read_beginning(own_note_of_end(run, ended_well_begins, own), std::strlen(all_is_plain));
+  return text && *text == all_is_plain;
 }
 
 Status remove_attempts(target::Target& target, const std::string& directory) {

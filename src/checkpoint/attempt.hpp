@@ -36,10 +36,12 @@ Beginning beginning_of(const Survey& survey, const std::string& run);
 void note_program(const std::string& run, const std::string& program, const std::vector<std::string>& nodes, uint64_t deadline_ms);
 std::string noted_program(const std::string& run, const std::vector<std::string>& nodes, uint64_t deadline_ms);
 
-// The program of that attempt has ended well: what it has closed of its last checkpoint is all that it meant to write (half_written.hpp).
-void note_ended_well(const Run& run, uint64_t deadline_ms);
-// Whether node `own` (an address) has that note.
-bool has_ended_well(const Run& run, const std::string& own);
+// The program of that attempt has ended well, and `run` looks at what there is: what a process writes from here on would be in no checkpoint.
+void note_over(const Run& run, uint64_t deadline_ms);
+bool is_over(const Run& run, const std::string& own);  // whether node `own` (an address) has that note
+// What it has closed of its last checkpoint is all that it meant to write (half_written.hpp). `is_plain`: that stands at its paths.
+void note_ended_well(const Run& run, bool is_plain, uint64_t deadline_ms);
+bool is_all_plain(const Run& run, const std::string& own);
 // What the attempts of a run have left on a node, in the run's directory there. What is noted beside them stays.
 Status remove_attempts(target::Target& target, const std::string& directory);
 // What such a note says by its name, beside the run's attempts; nothing of any other name.

@@ -507,16 +507,19 @@ bool is_later_than(const layout::Version& version, const std::string& file_id, c
   if (version.is_single() || version.attempt != from.attempt || version.step != from.step) return false;
   if (!version.roll && from.last_turn > 0 && version.turn > from.last_turn) return true;
   if (!version.roll && from.last_times > 0 && version.turn == from.last_turn && version.times > from.last_times) return true;
-  if (version.written == 0 || from.written.empty()) return false;
-  const auto last = from.written.find(catalog::node_digits_of(file_id));
-  return last == from.written.end() || version.written > last->second;
+  if (from.last.empty()) return false;
+  const auto last = from.last.find(catalog::node_digits_of(file_id));
+  if (last == from.last.end()) return version.written > 0;
+  // What is updated in place keeps its count, and gets another number. Rolls have numbers of their own.
+  return version.written > last->second.written || (!version.roll && version.number > last->second.number);
 }
 
 Run::From from_of(const Checkpoint& one) {
   Run::From from{one.attempt, one.step, false, UINT32_MAX, UINT32_MAX};
   const auto count = [&](const Protected& file) {
-    uint64_t& last = from.written[file.written_on()];
-    last = std::max(last, file.version.written);
+    Run::From::Last& last = from.last[file.written_on()];
+    last.written = std::max(last.written, file.version.written);
+    if (!file.version.roll) last.number = std::max(last.number, file.version.number);
   };
   for (const auto& [place, file] : one.files) {
     from.turn = std::min(from.turn, file.version.turn), from.times = std::min(from.times, file.version.times);

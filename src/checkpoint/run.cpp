@@ -45,13 +45,17 @@ uint64_t new_attempt_id(std::chrono::system_clock::time_point now) {
   return uint64_t(since) << drawn_bits_of_attempt | drawn >> (32 - drawn_bits_of_attempt);
 }
 
+// A variable holds 128 KiB, and the nodes' addresses have to be in it.
+constexpr size_t most_nodes_said = 1000;
+
 std::string encode(const Run& run) {
   const Run::From from = run.from.value_or(Run::From{0, 0});
   std::vector<std::string> nodes;
   for (const std::string& node : run.nodes) nodes.push_back(with_escaped_commas(node));
   const std::string teams = run.teams > 1 ? fmt::format(":{}", run.teams) : "";
   std::string where = from.drained ? "drained" : fmt::format("versions:{}:{}:{}:{}:", from.turn, from.times, from.last_turn, from.last_times);
-  for (const auto& [node, count] : from.written) where += fmt::format("{}={},", node, count);
+  if (from.last.size() <= most_nodes_said)
+    for (const auto& [node, last] : from.last) where += fmt::format("{}={}.{},", node, last.written, last.number);
   return fmt::format("{} {} {} {} {} {}{} {}", run.id, text_of(run.attempt), text_of(from.attempt), from.step, where,
                      run.simulated ? "simulated" : "nodes", teams, fmt::join(nodes, ","));
 }
@@ -66,7 +70,8 @@ void decode_counts(const std::string& where, Run::From& from) {
   if (read == 0) return;
   std::istringstream nodes(where.substr(size_t(read)));
   for (std::string one; std::getline(nodes, one, ',');)
-    if (const size_t at = one.find('='); at != std::string::npos) from.written[one.substr(0, at)] = std::strtoull(one.c_str() + at + 1, nullptr, 10);
+    if (const size_t at = one.find('='), dot = one.find('.'); at < dot && dot != std::string::npos)
+      from.last[one.substr(0, at)] = {std::strtoull(one.c_str() + at + 1, nullptr, 10), uint32_t(std::strtoul(one.c_str() + dot + 1, nullptr, 10))};
 }
 
 }  // namespace

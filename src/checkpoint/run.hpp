@@ -29,8 +29,12 @@ struct Run {
     bool drained = false;  // its plain files are what is left of it
     // The least and the highest of its files' (layout::Version); 0: not known. They say what belongs to it, and which one it is is said without them.
     uint32_t turn = 0, times = 0, last_turn = 0, last_times = 0;
-    std::map<std::string, uint64_t> written =
-        {};  // the highest count of each node that has written any of it, by the node's digits; empty: not known
+    struct Last {
+      uint64_t written = 0;
+      uint32_t number = 0;
+      bool operator==(const Last&) const = default;
+    };
+    std::map<std::string, Last> last = {};  // the highest of each node that has written any of it, by its digits; empty: not known
     bool operator==(const From& other) const { return attempt == other.attempt && step == other.step && drained == other.drained; }
   };
   std::optional<From> from;

@@ -411,7 +411,8 @@ assert open("ck/ck.1.0").read() == "content"
 
     def test_what_a_process_writes_when_its_job_has_ended_is_plain(self):
         """It is in the background of the job's script, and archives what that has written."""
-        self.run_job("""(until [ -e over ]; do sleep 0.05; done; echo late > ck/ck.2.0; echo later >> ck/ck.2.0; touch late) > /dev/null 2> said &
+        self.run_job("""(until [ -e over ]; do sleep 0.05; done; echo late > ck/ck.2.0; echo later >> ck/ck.2.0
+            echo moved > new; mv new ck/ck.3.0; echo 1 again > ck/ck.1.0; cp ck/ck.1.0 copy; touch late) > /dev/null 2> said &
             echo 1 > ck/ck.1.0""")
         with open(self.path("over"), "w"):
             pass
@@ -419,7 +420,8 @@ assert open("ck/ck.1.0").read() == "content"
             if os.path.exists(self.path("late")):
                 break
             time.sleep(0.05)
-        self.assertEqual((self.read("ck/ck.1.0"), self.read("ck/ck.2.0")), ("1\n", "late\nlater\n"), self.read("said"))
+        self.assertEqual([self.read(f"ck/ck.{step}.0") for step in (1, 2, 3)], ["1 again\n", "late\nlater\n", "moved\n"], self.read("said"))
+        self.assertEqual(self.read("copy"), "1 again\n", "by a process that was started later")
         self.assertIn("the job has ended: what this process writes from here on is plain", self.read("said"))
 
     # What was there before.

@@ -28,11 +28,17 @@ class LateProtectors : public TwoRanks {
     late = std::move(protectors);
     protectors.clear(), fronts.clear();
     const auto survey = Surveyor(settings.local, settings.deadline_ms).look(run.id);
-    run.attempt = 2, run.from = beginning_of(*survey, run.id).from;
+    run.attempt = {run.attempt.number + 1, 0}, run.from = beginning_of(*survey, run.id).from;
     ASSERT_TRUE(run.from.has_value());
     run = *decode_run(encode(run));
     for (const uint32_t rank : {0, 1})
       fronts.push_back(Front::make(settings, *Patterns::parse(settings.checkpoint), run, {rank, 2, settings.local[rank * 2]}));
+  }
+  void start_protectors() {
+    for (const uint32_t rank : {0, 1}) {
+      protectors.emplace_back(settings, run, settings.local[rank * 2], [](const std::string& sentence) { ADD_FAILURE() << sentence; });
+      ASSERT_TRUE(protectors.back().begin().ok());
+    }
   }
   std::string read(uint32_t by, uint32_t rank, uint64_t step) {
     const auto sight = fronts[by]->look(*fronts[by]->match(path_of(rank, step)));
@@ -66,6 +72,20 @@ TEST_F(LateProtectors, make_no_checkpoint_of_which_some_files_were_gone_on_with)
   for (const uint32_t rank : {0, 1}) EXPECT_EQ(read(1, rank, 1), "first");
 }
 
+// What was there before the attempt, and is updated in place, has no count of its closes.
+TEST_F(LateProtectors, make_none_of_files_that_are_updated_in_place) {
+  for (const uint32_t rank : {0, 1}) close_file(rank, 1, "first");
+  protect_all(protectors);
+  begin_again();
+  start_protectors();
+  for (const uint32_t rank : {0, 1}) close_file(rank, 1, "again", 0);
+  protect_all(protectors);
+  for (const uint32_t rank : {0, 1}) close_file(rank, 1, "later", 0);
+  begin_again();
+  protect_all(late);
+  for (const uint32_t rank : {0, 1}) EXPECT_EQ(read(1, rank, 1), "again");
+}
+
 // Before an attempt has a whole one of its own what it has begun with is not dropped for what came late. Then it is.
 TEST_F(LateProtectors, take_nothing_from_who_reads_still) {
   for (const uint32_t rank : {0, 1}) close_file(rank, 1, "first");
@@ -77,11 +97,8 @@ TEST_F(LateProtectors, take_nothing_from_who_reads_still) {
   const auto old = [&] { return to_drop(*surveyor.look_during(run), run.id, 1); };
   drop_as_run_does(old());
   for (const uint32_t rank : {0, 1}) EXPECT_EQ(read(0, rank, 1), "first");
-  for (const uint32_t rank : {0, 1}) {
-    protectors.emplace_back(settings, run, settings.local[rank * 2], [](const std::string& sentence) { ADD_FAILURE() << sentence; });
-    ASSERT_TRUE(protectors.back().begin().ok());
-    close_file(rank, 3, "own");
-  }
+  start_protectors();
+  for (const uint32_t rank : {0, 1}) close_file(rank, 3, "own");
   protect_all(protectors);
   drop_as_run_does(old());
   EXPECT_EQ(whole(), std::vector<uint64_t>{3});

@@ -496,6 +496,7 @@ class Attempts {
   // The program has ended well: what it closed is protected, and the last checkpoint is at its paths, or it is said why not.
   int finish() {
     catch_interrupts();
+    checkpoint::note_over(run_, settings_.deadline_ms);
     finish_drains();
     const auto survey = look_at_end();
     if (!survey) return fail(survey.status(), exit_not_protected);
@@ -529,7 +530,7 @@ class Attempts {
     if (say_unprotected_singles(*survey, run_)) return exit_not_protected;
     drop_removed_singles(*survey, run_, settings_);
     if (left.empty()) {
-      checkpoint::note_ended_well(run_, settings_.deadline_ms);
+      checkpoint::note_ended_well(run_, newest && drained && drainer_.drains(), settings_.deadline_ms);
       // What lies on the nodes may be all that there is of them.
       if (lost) return exit_not_protected;
       if (!newest && say_why_none_is_whole(*survey)) return exit_not_protected;

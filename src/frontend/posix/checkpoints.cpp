@@ -88,6 +88,8 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
       on_no_node = new OnNoNode{std::move(*patterns), names_of_nodes(*run)};
       return nullptr;
     }
+    // A program that is started when all has come to its paths finds it there, and what others have written since.
+    if (run->teams == 1 && checkpoint::is_all_plain(*run, node)) return nullptr;
     const int team = checkpoint::own_team(*run);
     auto of_rank = make(settings, std::move(*patterns), std::move(*run),
                         {rank, checkpoint::ranks_of_environment(), node, team, nullptr, checkpoint::resumed_by_own_team()});
@@ -708,6 +710,10 @@ void Checkpoints::mode_changed(const File& file) {
   if (!state_->is_of_all(file) && !state_->is_told_here(file)) return;
   const auto seen = state_->may_be_outdated(file, *newest) ? state_->look_for_file(file, false) : Result<Sight>(Sight{Sight::local, newest_path});
   if (!seen || seen->path != newest_path) return;
+  if (state_->is_of_all(file)) {
+    const auto others = checkpoint::look_elsewhere(file.path, state_->node, state_->run, state_->settings);
+    if (!others.writing.empty() || others.is_coming) return;
+  }
   LocalName next = newest->name;
   next.number = state_->files.last_number(file.path) + 1;
   const std::string why = state_->files.why(newest->name);

@@ -462,7 +462,7 @@ Status Checkpoints::State::remove_what_gave_way(const File& file) {
   return removed_unseen.insert(file.path).second ? Status() : Status(Kind::not_found, "", ENOENT);
 }
 
-bool Checkpoints::is_over() const { return checkpoint::has_ended_well(state_->run, state_->node); }
+bool Checkpoints::is_over() const { return checkpoint::is_over(state_->run, state_->node); }
 bool Checkpoints::is_each_by_itself() const { return state_->patterns.are_single(); }
 
 bool Checkpoints::shows_plain(const File& file) const {

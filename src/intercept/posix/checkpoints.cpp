@@ -80,12 +80,6 @@ bool is_no_file(int directory, const char* path, int flags, bool one_of_many) {
 // Since then this process's files are plain, as any program's beside a job.
 std::atomic<bool> job_is_over{false};
 
-bool is_late(const Checkpoints& all, const Checkpoints::File& file) {
-  if (holdfast::redundant::Replica::now() || !all.is_over()) return false;
-  if (!job_is_over.exchange(true)) complain(file.path, "the job has ended: what this process writes from here on is plain, and is not protected");
-  return true;
-}
-
 // SQLite puts a journal beside its database, and takes one that it finds for the database's own. Of another time it makes a mixture that no check finds.
 void say_of_journal(int directory, const char* path) {
   static std::atomic<bool> said{false};
@@ -148,6 +142,12 @@ bool is_checkpoint_on_nodes(const char* path) {
   return file && Checkpoints::of_process(settings())->grows(*file);
 }
 
+bool is_late(const std::string& path) {
+  if (holdfast::redundant::Replica::now() || !Checkpoints::of_process(settings())->is_over()) return false;
+  if (!job_is_over.exchange(true)) complain(path, "the job has ended: what this process writes from here on is plain, and is not protected");
+  return true;
+}
+
 std::optional<int> open_checkpoint(int directory, const char* path, int flags, mode_t mode) {
   const bool follow = !(flags & O_NOFOLLOW) && !makes_new(flags);
   if (!writes(flags) && !(flags & O_CREAT)) {
@@ -166,7 +166,7 @@ std::optional<int> open_checkpoint(int directory, const char* path, int flags, m
   const OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings());
   if (is_no_file(directory, path, flags, all.may_be_link(*file))) return {};
-  if (is_late(all, *file)) return {};
+  if (is_late(file->path)) return {};
   watch_ending();
   if (all.grows(*file)) return open_shared_to_write(all, *file, flags, mode);
   Status status;

@@ -27,6 +27,9 @@ bool is_checkpoint_on_nodes(const char* path);
 // The checkpoint that a number reads from the node's copy; empty where there is none. What is written there would be in no version.
 std::string checkpoint_read_by(int number);
 
+// The job has ended, and this process lives on: nobody would protect what it writes. Said once.
+bool is_late(const std::string& path);
+
 // An open of a checkpoint: the program's descriptor, or -1 and errno. Nothing: it is opened as without.
 std::optional<int> open_checkpoint(int directory, const char* path, int flags, mode_t mode);
 

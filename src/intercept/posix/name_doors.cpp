@@ -210,10 +210,16 @@ int become_plain(const Checkpoints::File& source, const SeenAt& seen, int from_d
   return answer_for(source.path, all.remove(source));
 }
 
+// What stands at its path belongs to its user: it is of another drain than what the attempt has begun with.
+bool hides_plain(const Checkpoints& all, const Checkpoints::File& file) {
+  return !all.shows_plain(file) && holdfast::catalog::look(file.path, false).ok();
+}
+
 // Between a checkpoint's name and others, or another checkpoint's: the content gets the new name, as a version of its own.
 std::optional<int> rename_checkpoint(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {
   const auto source = checkpoint_at(from_directory, from, false), goal = checkpoint_at(to_directory, to, false);
   if (!source && !goal) return {};
+  if (const OurCode ours_now; goal && is_late(goal->path)) return {};
   SeenAt seen = see_checkpoint(from_directory, from, false);
   if (source && seen.natively && !goal) return {};
   if (seen.natively && !holdfast::redundant::Replica::now() && is_no_file(from_directory, from)) {  // replicas look at different times
@@ -253,7 +259,7 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
   wait_for_protection(goal->path);
   if (!seen.natively) return answer_for(source->path, all.remove(*source));
   // A plain checkpoint of before the job may be the newest that a restart finds, until the version is of a whole one: it is at its new path then, as natively.
-  const bool may_serve = source && !all.is_each_by_itself() && !holdfast::redundant::Replica::now();
+  const bool may_serve = source && !all.is_each_by_itself() && !holdfast::redundant::Replica::now() && !hides_plain(all, *goal);
   if (may_serve && real().renameat(from_directory, from, to_directory, to) == 0) return 0;
   return as_one(Call::unlink, from_directory, from, "", ENOENT, [=] { return real().unlinkat(from_directory, from, 0); });
 }
@@ -292,6 +298,7 @@ void take_files_of(int from_directory, const char* from, int to_directory, const
     return holdfast::catalog::absolute_path(full_path(to_directory, to));
   }();
   if (!all->may_lie_below(full)) return;
+  if (const OurCode ours_now; is_late(full)) return;
   std::vector<std::string> files = plain_files_named_so(to_directory, to);
   const OurCode ours_now;
   auto* const replica = holdfast::redundant::Replica::now();

@@ -224,11 +224,11 @@ TEST(CheckpointRun, comes_back_from_its_variable_and_says_which_rank_is_where) {
   run.from->turn = 17, run.from->times = 2;
   EXPECT_EQ(decode_run(encode(run))->from->turn, 17u);
   EXPECT_EQ(decode_run(encode(run))->from->times, 2u);
-  EXPECT_TRUE(decode_run(encode(run))->from->written.empty());
-  run.from->last_turn = 18, run.from->last_times = 3, run.from->written = {{"d835a1a2", 7}, {"3da5ea6a", 8000000000}};
+  EXPECT_TRUE(decode_run(encode(run))->from->last.empty());
+  run.from->last_turn = 18, run.from->last_times = 3, run.from->last = {{"d835a1a2", {7, 2}}, {"3da5ea6a", {8000000000, 0}}};
   EXPECT_EQ(decode_run(encode(run))->from->last_turn, 18u);
   EXPECT_EQ(decode_run(encode(run))->from->last_times, 3u);
-  EXPECT_EQ(decode_run(encode(run))->from->written, run.from->written);
+  EXPECT_EQ(decode_run(encode(run))->from->last, run.from->last);
   EXPECT_EQ(*decode_run(encode(run)), run);
   for (const char* bad : {"", "0123456789abcdef", "0123456789abcdef 0 0 0 nodes a", "0123456789abcdef 3.1 0 0 versions nodes a"})
     EXPECT_FALSE(decode_run(bad).ok()) << bad;
